@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/limitgate/limitgate/internal/breaker"
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -35,7 +36,7 @@ type node struct {
 	stop context.CancelFunc
 	// sick is set while the last log line reports the node as failing.
 	sick     atomic.Bool
-	reported logThrottle
+	reported logthrottle.Throttle
 }
 
 // clientOptions returns the options of every client connection: there are no retries, and
@@ -76,7 +77,7 @@ func (s *Store) newClient(addr string) *redis.Client {
 
 // newNode returns a node. Each of its connections begins with a check of the role.
 func (s *Store) newNode(addr string, cluster bool) *node {
-	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds)}
+	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds), reported: logthrottle.Throttle{Period: reportPause}}
 	n.pipeline = &pipeline{
 		free:    make([]*batch, 0, maxInFlight),
 		connErr: errDown,
@@ -133,21 +134,12 @@ func (n *node) recordReplaced(outage func(time.Duration)) {
 	n.log.Info("unresponsive master replaced", "node", n.addr, "outage", d)
 }
 
-// logThrottle limits how often a line is logged.
-type logThrottle struct{ last atomic.Int64 } // in seconds
-
-// allow reports whether a line may be logged: at most once in reportPause.
-func (s *logThrottle) allow() bool {
-	last, now := s.last.Load(), time.Now().Unix()
-	return now-last >= reportPause && s.last.CompareAndSwap(last, now)
-}
-
 // reportHealth logs when a node starts to fail and when it recovers, at a bounded rate, so
 // that a node which alternates does not flood the log. A nil error means healthy.
 func (n *node) reportHealth(err error) {
 	switch {
 	case err != nil && !n.sick.Load():
-		if n.reported.allow() {
+		if n.reported.Allow() {
 			n.sick.Store(true)
 			n.log.Warn("store degraded, using backstop", append([]any{"node", n.addr, "kind", kindOf(err).String(), "error", err}, adviceFor(err)...)...)
 		}
@@ -164,8 +156,8 @@ func adviceFor(err error) []any {
 	return []any{"advice", "no answer within --decision-timeout: look at the load of both hosts, or raise it"}
 }
 
-// reportPause is the least time between two reports of a failing node, in seconds.
-const reportPause = 5
+// reportPause is the least time between two reports of a failing node, of the topology or of the secret.
+const reportPause = 5 * time.Second
 
 // cmdDoer is a connection or a pool of connections.
 type cmdDoer interface {

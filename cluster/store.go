@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -27,7 +28,7 @@ type Store struct {
 	counted    atomic.Bool     // instances has changed since the marks were written
 	marks      map[string]bool // marks that were seen, by key; only Run uses it
 	// topologyLog and secretLog throttle the log lines on the topology and on the secret.
-	topologyLog, secretLog logThrottle
+	topologyLog, secretLog logthrottle.Throttle
 
 	secret     atomic.Pointer[[]byte] // the agreed secret
 	secretKept atomic.Int64           // time of the last prolongation, in seconds
@@ -49,7 +50,10 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, script: sc, reload: make(chan struct{}, 1), marks: map[string]bool{}, reached: make(chan struct{})}
+	s := &Store{
+		opts: opts, script: sc, reload: make(chan struct{}, 1), marks: map[string]bool{}, reached: make(chan struct{}),
+		topologyLog: logthrottle.Throttle{Period: reportPause}, secretLog: logthrottle.Throttle{Period: reportPause},
+	}
 	t, err := s.discover(ctx, nil, s.agreeAtOnce)
 	if err != nil {
 		if t, err = s.startWithout(ctx, err); err != nil {
@@ -157,7 +161,7 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 		if !errors.Is(err, errNoSecret) {
 			s.secretless = time.Time{}
 		}
-		if ctx.Err() == nil && s.topologyLog.allow() {
+		if ctx.Err() == nil && s.topologyLog.Allow() {
 			s.opts.Log.Warn("failed to fetch the topology of the store", "error", err)
 		}
 		if !errors.Is(err, ErrNotMaster) || old.cluster {

@@ -21,51 +21,6 @@ var checkLines = []string{
 	"RESET", "AUTH acme acme-secret", "AUTH ops ops-secret", "AUTH reader reader-secret", "RL.CHECK acme - -", "RL.CHECK banned - -", "PING", "CL.THROTTLE free 5 1 1 1", "RL.REFUND free - - 1",
 }
 
-// tracedLines are checks, and commands with an influence on them.
-var tracedLines = []string{
-	"RL.CHECK free - - 1", "RL.CHECK free search 192.0.2.1 2", "RL.CHECK acme \"POST /pay\" - 2", "RL.CHECK acme - - 1 ID a", "RL.CHECK acme - - 1 HEADERS",
-	"RL.CHECK acme search - 1 DIM user u1", "RL.CHECK banned - -", "RL.PEEK free - -", "RL.RESERVE acme - - 3 ID r", "RL.CANCEL ID r TENANT acme",
-	"RL.ACQUIRE acme - - ID s", "RL.RELEASE ID s TENANT acme", "RL.REFUND free - - 1",
-}
-
-// traceOf is the trace of a caller, as a dimension.
-const traceOf = " DIM traceparent 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-
-// TestTraced checks that a session answers each pipeline byte by byte as one whose decisions are
-// traced, whichever way both take.
-func TestTraced(t *testing.T) {
-	random := rand.New(rand.NewPCG(storetest.Seed(t), 8))
-	now := clock
-	o := handlerOptions{now: func() time.Time { return now }}
-	plain, traced := newSession(t, newHandler(t, o)), newSession(t, newHandler(t, o))
-	answered := 0
-	for range 10_000 {
-		var lines, same []string
-		for range 1 + random.IntN(8) {
-			line := tracedLines[random.IntN(len(tracedLines))]
-			if random.IntN(2) == 0 {
-				line = tracedLines[0]
-			}
-			lines = append(lines, line)
-			if !strings.HasPrefix(line, "RL.CANCEL") && !strings.HasPrefix(line, "RL.RELEASE") {
-				line += traceOf
-			}
-			same = append(same, line)
-		}
-		want, rest := serveFast(plain, words(strings.Join(lines, " ; ")))
-		answered += len(lines) - len(rest)
-		others, _ := serveOthers(t, plain, rest)
-		want = append(want, others...)
-		if got, _ := serveOthers(t, traced, words(strings.Join(same, " ; "))); !bytes.Equal(got, want) {
-			t.Fatalf("%s:\n%q\nwant\n%q", strings.Join(lines, " ; "), got, want)
-		}
-		now = now.Add(time.Duration(random.IntN(3000)) * time.Millisecond)
-	}
-	if answered < 1000 {
-		t.Errorf("%d commands answered fast", answered)
-	}
-}
-
 // integers are the integers of replies.
 var integers = regexp.MustCompile(`:-?[0-9]+\r\n`)
 

@@ -65,6 +65,8 @@ type handlerOptions struct {
 	users  *users.Authenticator
 	bypass *bypass.Tokens
 	now    func() time.Time // nil is clock
+	// observer observes decisions; it may be nil.
+	observer limiter.Observer
 }
 
 // testUsers returns the users of testdata.
@@ -99,7 +101,7 @@ func newHandler(tb testing.TB, o handlerOptions) *commands.Handler {
 	if now == nil {
 		now = func() time.Time { return clock }
 	}
-	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Addrs: addrs, Timeout: time.Second, Now: now}, set)
+	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Addrs: addrs, Timeout: time.Second, Now: now, Observer: o.observer}, set)
 	return commands.NewHandler(commands.Options{Limiter: l, Limits: &fixedLimits{o.fail}, Version: "test", Store: "memory", Now: now, Users: o.users, Bypass: o.bypass})
 }
 

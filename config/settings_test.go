@@ -93,7 +93,7 @@ var kinds = []struct {
 	{"emf.service", [3]string{"a", "b-1", "c.d"}, [3]any{"a", "b-1", "c.d"}, func(s *Settings) any { return s.EMF.Service }},
 	{"webhook.url", [3]string{"https://a/", "https://b/", "http://[::1]:80/"}, [3]any{"https://a/", "https://b/", "http://[::1]:80/"}, func(s *Settings) any { return s.WebhookURL }},
 	{"webhook.secret_file", [3]string{"a", "b", "c"}, [3]any{"a", "b", "c"}, func(s *Settings) any { return s.WebhookSecretFile }},
-	{"otlp.endpoint", [3]string{"http://a:4318", `""`, "https://b.example/v1/traces"}, [3]any{"http://a:4318", "", "https://b.example/v1/traces"}, func(s *Settings) any { return s.OTLPEndpoint }},
+	{"otlp.endpoint", [3]string{"http://127.0.0.1:4318", `""`, "https://b.example/v1/traces"}, [3]any{"http://127.0.0.1:4318", "", "https://b.example/v1/traces"}, func(s *Settings) any { return s.OTLPEndpoint }},
 	{"privacy.ip_secret_file", [3]string{"a", "b", "c"}, [3]any{"a", "b", "c"}, func(s *Settings) any { return s.PrivacyIPSecretFile }},
 	{"privacy.ip_max_ttl", [3]string{"1m", "2m", "3m"}, [3]any{time.Minute, 2 * time.Minute, 3 * time.Minute}, func(s *Settings) any { return s.PrivacyIPMaxTTL }},
 	{"privacy.ipv4_prefix", [3]string{"1", "24", "32"}, [3]any{1, 24, 32}, func(s *Settings) any { return s.PrivacyIPv4Prefix }},

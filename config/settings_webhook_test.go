@@ -26,6 +26,8 @@ func TestWebhookURL(t *testing.T) {
 		"http://localhost.example.com/":               insecure,
 		"https://u:hunter2@hooks.example.com/":        user,
 		"https://hunter2@hooks.example.com/":          user,
+		"https://u:hunter%2@hooks.example.com/":       user,
+		"https://hooks.example.com:":                  noURL,
 		"http://127.0.0.1@hooks.example.com/":         user,
 		"https://hooks.example.com:0/":                `"0" is not a port; it must be a number from 1 to 65535`,
 		"https://hooks.example.com:65536/":            `"65536" is not a port`,

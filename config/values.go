@@ -238,8 +238,7 @@ func checkAddress(text string, least int) error {
 	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return fmt.Errorf("%s has a host with a space or control character in it; write for example 127.0.0.1:6380", Quote(text))
 	}
-	// ParseUint rejects signs, which the resolver of net accepts.
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || int(n) < least {
+	if !isPort(port, uint64(least)) {
 		return fmt.Errorf("%s is not host:port; the port must be a number from %d to %d", Quote(text), least, math.MaxUint16)
 	}
 	return nil

@@ -1,6 +1,10 @@
 package controlplane
 
-import "time"
+import (
+	"time"
+
+	"github.com/limitgate/limitgate/internal/logthrottle"
+)
 
 // failureEvery is the least time between two log lines of one component about failures
 // that repeat: a component retries every second or so while AWS refuses it.
@@ -9,8 +13,8 @@ const failureEvery = time.Minute
 // failures decides which failures of one component are logged. One goroutine may use
 // it.
 type failures struct {
-	logged time.Time
-	since  int // failures since the latest log line
+	lines logthrottle.Throttle
+	since int // failures since the latest log line
 }
 
 // due counts a failure unless err is nil. It returns the number of failures since the
@@ -25,11 +29,11 @@ func (f *failures) due(err error) int {
 // count counts a failure, and returns what due returns.
 func (f *failures) count() int {
 	f.since++
-	now := time.Now()
-	if !f.logged.IsZero() && now.Sub(f.logged) < failureEvery {
+	f.lines.Period = failureEvery // so that the zero value is ready
+	if !f.lines.Allow() {
 		return 0
 	}
 	n := f.since
-	f.logged, f.since = now, 0
+	f.since = 0
 	return n
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 var timeOfDay = regexp.MustCompile(`(?m)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
@@ -57,7 +59,7 @@ T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
 // watching is a running limits watch and its output.
 type watching struct {
 	*exec.Cmd
-	stdout, stderr watched
+	stdout, stderr syncbuffer.Buffer
 }
 
 // watch starts limits watch, and waits until it has read the table.

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 const (
@@ -41,8 +42,8 @@ type function struct {
 	cmd    *exec.Cmd  // nil before the first process, and between two
 	killed bool       // cmd was killed
 	starts int
-	out    bytes.Buffer
-	err    bytes.Buffer
+
+	out, err syncbuffer.Buffer // of all its processes
 }
 
 // invocation is an event and its result.
@@ -132,17 +133,11 @@ func (f *function) invoke(ctx context.Context, event []byte) ([]byte, error) {
 }
 
 // log returns the logs of its processes.
-func (f *function) log() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err.String()
-}
+func (f *function) log() string { return f.err.String() }
 
 // printed returns the lines that its processes have printed, from which CloudWatch makes
 // metrics.
 func (f *function) printed() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	return slices.Collect(strings.Lines(f.out.String()))
 }
 
@@ -151,18 +146,6 @@ func (f *function) started() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.starts
-}
-
-// locked is a writer into a buffer that is read concurrently.
-type locked struct {
-	mu *sync.Mutex
-	to *bytes.Buffer
-}
-
-func (l locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.to.Write(p)
 }
 
 // sandbox runs one process of a function, with its runtime API.
@@ -192,7 +175,7 @@ func (b *sandbox) serve() {
 func (b *sandbox) live() error {
 	cmd := b.command()
 	cmd.Env = append(cmd.Env, "AWS_LAMBDA_RUNTIME_API="+b.server.Listener.Addr().String())
-	cmd.Stdout, cmd.Stderr = locked{&b.mu, &b.out}, locked{&b.mu, &b.err}
+	cmd.Stdout, cmd.Stderr = &b.out, &b.err
 	err := b.start(cmd)
 	if err == nil {
 		err = cmd.Wait()

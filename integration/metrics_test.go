@@ -12,8 +12,8 @@ import (
 )
 
 // TestMetricsPage: docs/metrics.md lists the metrics of a proxy in memory, of one on a
-// Redis, of one in a cell during a canary, and of a control plane, with their types, and
-// no others.
+// Redis, of one in a cell during a canary, of one for Envoy, and of a control plane, with
+// their types, and no others.
 func TestMetricsPage(t *testing.T) {
 	content, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
@@ -26,6 +26,7 @@ func TestMetricsPage(t *testing.T) {
 		}
 		return found
 	}
+	const kinds = `(?m)^# TYPE ((?:limitgate|ratelimit_service)_\w+) (\w+)$`
 	page := types("(?m)^\\| `(\\w+)` \\| (\\w+) \\|", string(content))
 	served := map[string]string{}
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -37,9 +38,9 @@ func TestMetricsPage(t *testing.T) {
 		if _, err := check(p.client(), "t", "-", "-"); err != nil {
 			t.Fatal(err)
 		}
-		maps.Copy(served, types(`(?m)^# TYPE (limitgate_\w+) (\w+)$`, p.get("/metrics")))
+		maps.Copy(served, types(kinds, p.get("/metrics")))
 	}
-	const kinds = `(?m)^# TYPE (limitgate_\w+) (\w+)$`
+	maps.Copy(served, types(kinds, meshMetrics(t)))
 	site := newSite(t)
 	site.push(tableLimits(t, ""), "ann")
 	plane, found := launch(t, site.command("controlplane", "--table", "limits", "--topic", site.topic, "--leases", "leases", "--cells", "cells", "--admin", "127.0.0.1:0"), serving)
@@ -61,4 +62,18 @@ func TestMetricsPage(t *testing.T) {
 	if len(served) < 10 || !maps.Equal(page, served) {
 		t.Errorf("docs/metrics.md has\n%v\nand proxies have\n%v", page, served)
 	}
+}
+
+// meshMetrics returns the metrics of a proxy that Envoy has asked.
+func meshMetrics(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "mesh.yaml"), []byte(meshRules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, "", append(exact, "--rls", "127.0.0.1:0", "--rls-config", folder)...)
+	if got, err := asksMesh(t.Context(), p.rateLimitClient(t), "tight=x"); err != nil || got != "OK 2" {
+		t.Errorf("Envoy is answered %s, %v", got, err)
+	}
+	return p.get("/metrics")
 }

@@ -53,6 +53,9 @@ func TestNearLimit(t *testing.T) {
 	flags := append(exact, "--redis", redistest.Start(t).Addr, "--webhook-url", endpoint.URL, "--webhook-secret-file", file)
 	ids := map[string]bool{}
 	for i, p := range []*proxy{serve(t, limits, flags...), serve(t, limits, flags...)} {
+		if metrics := p.get("/metrics"); !strings.Contains(metrics, `limitgate_near_limit_total{limit="a",mode="enforce"} 0`) {
+			t.Error("before the first request there is no counter")
+		}
 		c := p.client()
 		for n := 8 - 7*i; n > 0; { // the second proxy sends one check, of a bucket of which 80 % are used
 			v, err := check(c, "acme", "-", "203.0.113.7")

@@ -10,37 +10,18 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
-// capture is what went through a connection.
-type capture struct {
-	mu    sync.Mutex // guards bytes
-	bytes []byte
-}
-
-func (c *capture) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bytes = append(c.bytes, b...)
-	return len(b), nil
-}
-
-func (c *capture) content() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return bytes.Clone(c.bytes)
-}
-
-// captureRedis forwards connections to a Redis and captures what they send to it.
-func captureRedis(t *testing.T, target string) (addr string, sent *capture) {
+// captureRedis forwards connections to a Redis and captures the bytes that they send to it.
+func captureRedis(t *testing.T, target string) (addr string, sent *syncbuffer.Buffer) {
 	t.Helper()
-	sent = &capture{}
+	sent = new(syncbuffer.Buffer)
 	return redistest.Listen(t, func(client net.Conn) {
 		server, err := net.Dial("tcp", target)
 		if err != nil {
@@ -123,10 +104,10 @@ shared:
 	node.Kill()
 	round()
 	pages += p.get("/metrics") + p.get("/readyz")
-	if !bytes.Contains(sent.content(), []byte("lg:t:{t}")) || replies.Len() < 1000 {
-		t.Fatalf("%d bytes were sent and %d replied", len(sent.content()), replies.Len())
+	if !strings.Contains(sent.String(), "lg:t:{t}") || replies.Len() < 1000 {
+		t.Fatalf("%d bytes were sent and %d replied", len(sent.String()), replies.Len())
 	}
-	for place, content := range map[string][]byte{"the bytes to Redis": sent.content(), "the replies": replies.Bytes(), "the log": []byte(p.output()), "a page": []byte(pages)} {
+	for place, content := range map[string][]byte{"the bytes to Redis": []byte(sent.String()), "the replies": replies.Bytes(), "the log": []byte(p.output()), "a page": []byte(pages)} {
 		for _, ip := range addrs {
 			for _, form := range formsOf(ip) {
 				if at := bytes.Index(content, form); at >= 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/internal/awstest"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 // manyTenants returns limits with two plans and n tenants on gold.
@@ -95,7 +96,7 @@ func TestInterruptedPush(t *testing.T) {
 	const n = 400
 	file := manyTenants(t, n)
 	cmd := slow.command("limits", "push", "--yes", "--actor", "ann", file, tableURL)
-	var stdout, stderr watched
+	var stdout, stderr syncbuffer.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	tables "github.com/limitgate/limitgate/controlplane/table" // this package has a function named table
 	"github.com/limitgate/limitgate/internal/awstest"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 // records reads the stream of a site from its beginning until it has n records.
@@ -49,7 +50,7 @@ type pusher struct {
 	cmd            *exec.Cmd
 	actor          string
 	answer         io.WriteCloser
-	stdout, stderr watched
+	stdout, stderr syncbuffer.Buffer
 }
 
 // ask starts a push and returns when it asks for confirmation.

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os/exec"
@@ -9,12 +8,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/internal/awstest"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 // tableURL is the name of a site's table on the command line.
@@ -239,24 +238,6 @@ func TestTableOfLimits(t *testing.T) {
 	}
 }
 
-// watched is an output that signals each write.
-type watched struct {
-	mu  sync.Mutex // guards buf
-	buf bytes.Buffer
-}
-
-func (w *watched) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.Write(b)
-}
-
-func (w *watched) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.String()
-}
-
 // TestPushOnWhatWasRead: if two people push on the same state, the second one does not
 // overwrite the first one's changes, and the error names the first one and the item.
 func TestPushOnWhatWasRead(t *testing.T) {
@@ -269,7 +250,7 @@ func TestPushOnWhatWasRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stdout, stderr watched
+	var stdout, stderr syncbuffer.Buffer
 	slow.Stdout, slow.Stderr = &stdout, &stderr
 	if err := slow.Start(); err != nil {
 		t.Fatal(err)

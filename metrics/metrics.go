@@ -43,14 +43,33 @@ const (
 
 var verdictNames = [numVerdicts]string{"admit", "deny", "would_deny"}
 
-// table has a cell for each (limit, verdict, source) of one set; the last three rows are
-// for decisions that no limit bound, for inline limits and for those of descriptors.
+// numModes is the number of the modes in which limits decide.
+const numModes = int(limit.ModeShadow) + 1
+
+// table has cells for each (limit, verdict, source, mode) of one set, and near for each
+// (limit, mode); the last three rows are for decisions that no limit bound, for inline limits and
+// for those of descriptors.
 type table struct {
-	set   *limit.Set
-	cells []atomic.Pointer[prometheus.Counter]
+	set         *limit.Set
+	cells, near []atomic.Pointer[prometheus.Counter]
 }
 
-const rowLen = int(numVerdicts) * int(limit.NumSources) * 2
+// row returns the row of a limit, nil for none, and its label.
+func (t *table) row(l *limit.Limit) (row int, id string) {
+	last := len(t.set.IDs)
+	switch {
+	case l == nil:
+		return last, ""
+	case l.Ordinal == limit.InlineOrdinal:
+		return last + 1, l.ID
+	case l.Ordinal == limit.DescriptorOrdinal:
+		return last + 2, limit.DescriptorID
+	default:
+		return l.Ordinal, l.ID
+	}
+}
+
+const rowLen = int(numVerdicts) * int(limit.NumSources) * numModes
 
 // NewDecisions returns the family, registered with r.
 func NewDecisions(r prometheus.Registerer) *Decisions {
@@ -79,8 +98,30 @@ func (m *Decisions) Settled(change limit.Change, outcome limit.Outcome) {
 	m.settlements.WithLabelValues(change.String(), outcome.String()).Inc()
 }
 
-// NearLimit counts an admitted request that left a bucket of the limit nearly used up.
-func (m *Decisions) NearLimit(l *limit.Limit) { m.near.WithLabelValues(l.ID, l.Mode.String()).Inc() }
+// NearLimit counts an admitted request that left a bucket of a limit of the set nearly used up.
+func (m *Decisions) NearLimit(set *limit.Set, l *limit.Limit) {
+	t := m.table.Load()
+	if t == nil || t.set != set {
+		t = m.use(set)
+	}
+	m.nearOf(t, l).Inc()
+}
+
+// nearOf returns the counter of a limit, and makes it if there is none.
+func (m *Decisions) nearOf(t *table, l *limit.Limit) prometheus.Counter {
+	row, id := t.row(l)
+	cell := &t.near[row*numModes+int(l.Mode)]
+	c := cell.Load()
+	if c == nil {
+		made := m.near.WithLabelValues(id, l.Mode.String())
+		c = &made
+		cell.Store(c)
+	}
+	return *c
+}
+
+// Use makes the counters of a set before its first decision.
+func (m *Decisions) Use(set *limit.Set) { m.use(set) }
 
 // Observe counts one decision.
 func (m *Decisions) Observe(set *limit.Set, _ *limit.Request, _ int64, d *limit.Decision, items []limit.Item) {
@@ -107,17 +148,8 @@ func (m *Decisions) Observe(set *limit.Set, _ *limit.Request, _ int64, d *limit.
 }
 
 func (m *Decisions) count(t *table, l *limit.Limit, verdict int, source limit.Source, mode limit.Mode) {
-	row, id := len(t.set.IDs), ""
-	switch {
-	case l == nil:
-	case l.Ordinal == limit.InlineOrdinal:
-		row, id = row+1, l.ID
-	case l.Ordinal == limit.DescriptorOrdinal:
-		row, id = row+2, limit.DescriptorID
-	default:
-		row, id = l.Ordinal, l.ID
-	}
-	cell := &t.cells[row*rowLen+(verdict*int(limit.NumSources)+int(source))*2+int(mode)]
+	row, id := t.row(l)
+	cell := &t.cells[row*rowLen+(verdict*int(limit.NumSources)+int(source))*numModes+int(mode)]
 	c := cell.Load()
 	if c == nil {
 		made := m.seriesOf(id, verdict, source, mode)
@@ -134,14 +166,24 @@ func (m *Decisions) use(set *limit.Set) *table {
 	if t := m.table.Load(); t != nil && t.set == set {
 		return t
 	}
-	t := &table{set: set, cells: make([]atomic.Pointer[prometheus.Counter], (len(set.IDs)+3)*rowLen)}
-	for _, l := range set.Limits {
-		if l.Warns() {
-			m.near.WithLabelValues(l.ID, l.Mode.String()) // exports it with 0
-		}
+	rows := len(set.IDs) + 3
+	t := &table{set: set, cells: make([]atomic.Pointer[prometheus.Counter], rows*rowLen), near: make([]atomic.Pointer[prometheus.Counter], rows*numModes)}
+	m.startNear(t, set)
+	if next, _ := set.Trial(); next != nil {
+		m.startNear(t, next)
 	}
 	m.table.Store(t)
 	return t
+}
+
+// startNear makes the counters of the limits of a set that warn: of plans and shared ones, whose number is
+// bounded. Those of tenants have one after their first request.
+func (m *Decisions) startNear(t *table, set *limit.Set) {
+	for _, l := range set.Limits {
+		if l.Warns() && l.Mode != limit.ModeOff {
+			m.nearOf(t, l) // exports it with 0
+		}
+	}
 }
 
 // NewPropagation returns the histogram of how long changes of limits took to arrive, in

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 // testTimeout is the time limit of a test's waits. Tests never sleep for it.
@@ -365,22 +366,9 @@ func shorten(b []byte) string {
 // capture collects the log of the test.
 func capture(t *testing.T) func() string {
 	t.Helper()
-	var mu sync.Mutex // guards buf
-	var buf bytes.Buffer
+	log := new(syncbuffer.Buffer)
 	old := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(old) })
-	slog.SetDefault(slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return buf.Write(p)
-	}), nil)))
-	return func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return buf.String()
-	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	return log.String
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -62,13 +62,12 @@ func (s *Server) lastReply(reason error, in *readBuffer) []byte {
 	return nil
 }
 
-// httpReportPause is the least time between two reports of an HTTP request, in seconds.
-const httpReportPause = 60
+// httpReportPause is the least time between two reports of an HTTP request.
+const httpReportPause = time.Minute
 
 // reportHTTP logs that a client sent HTTP, at a bounded rate.
 func (s *Server) reportHTTP() {
-	last, now := s.httpReported.Load(), time.Now().Unix()
-	if now-last >= httpReportPause && s.httpReported.CompareAndSwap(last, now) {
+	if s.httpReported.Allow() {
 		s.opts.Log.Warn("received an HTTP request on the port for Redis clients", "advice", httpAdvice)
 	}
 }

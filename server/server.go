@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/logthrottle"
 )
 
 // killGrace is the maximum time that Run waits for sessions whose connection was killed.
@@ -20,7 +22,7 @@ type Server struct {
 	lastID                        atomic.Int64
 	count                         counters
 	ledger                        ledger
-	httpReported                  atomic.Int64 // when an HTTP request was logged, in seconds
+	httpReported                  logthrottle.Throttle
 }
 
 // New returns a server that creates a session for each connection. The options must be
@@ -29,7 +31,7 @@ type Server struct {
 func New(opts Options, newSession func(Peer) Session) *Server {
 	opts = opts.withDefaults()
 	lim := parserBounds{args: opts.MaxArgs, bulk: opts.MaxBulk, request: opts.MaxRequest, inline: opts.MaxInline}
-	s := &Server{opts: opts, bounds: lim, unauthenticatedBounds: lim, newSession: newSession}
+	s := &Server{opts: opts, bounds: lim, unauthenticatedBounds: lim, newSession: newSession, httpReported: logthrottle.Throttle{Period: httpReportPause}}
 	s.unauthenticatedBounds.unauthenticated = true
 	s.unauthenticatedBounds.inline = min(opts.MaxInline, unauthenticatedBulk)
 	s.ledger = ledger{most: int64(opts.MaxBuffered), open: map[*account]struct{}{}}

@@ -222,8 +222,7 @@ func (c *Catalog) refuse(it table.Item) {
 // ignore counts an item that is not a limits item. The caller holds mu.
 func (c *Catalog) ignore(it *table.Item) {
 	c.rejections++
-	if now := c.opts.Now(); now.Sub(c.ignored) >= ignoredPause || now.Before(c.ignored) {
-		c.ignored = now
+	if c.ignored.Allow() {
 		c.opts.Log.Warn("ignoring invalid limits item", "key", shortKey(it.Key), "version", it.Version, "rejections", c.rejections)
 	}
 }

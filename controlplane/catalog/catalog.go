@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -65,9 +66,10 @@ type Catalog struct {
 	nonTenants map[string]bool       // the keys of active items that are not tenants
 	set        *limit.Set
 	apply      func(*limit.Set)
-	grown      int          // tenants compiled into the set since the last full compilation
-	sum        table.Digest // of items
-	used       table.Digest // of active
+	grown      int                  // tenants compiled into the set since the last full compilation
+	sum        table.Digest         // of items
+	used       table.Digest         // of active
+	ignored    logthrottle.Throttle // of lines about items that are not limits items
 	status
 }
 
@@ -85,7 +87,6 @@ type status struct {
 	rejections int64     // versions of items
 	retried    time.Time // the last time that plans were retried
 	stale      int64     // items that were older than the known ones
-	ignored    time.Time // when an item that is not a limits item was last logged
 }
 
 // rejection is an item that cannot be used, and why.
@@ -109,6 +110,7 @@ func New(opts Options) *Catalog {
 	}
 	c := &Catalog{
 		opts: opts, active: map[string]table.Item{}, nonTenants: map[string]bool{}, apply: func(*limit.Set) {},
+		ignored: logthrottle.Throttle{Period: ignoredPause, Now: opts.Now},
 	}
 	c.clear()
 	c.publish()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/logthrottle"
 )
 
 // Scanner reads a whole table.
@@ -64,13 +65,13 @@ type Syncer struct {
 	begun    time.Time  // when the latest reading began
 	result   error      // of the latest reading
 
-	complained time.Time // when a failure to write the snapshot was logged; used by Start, then keepSaving, then Run
+	complaints logthrottle.Throttle // of failures to write the snapshot, since it was last written
+	failures   logthrottle.Throttle // of failures to sync
 
 	mu      sync.Mutex // guards the fields below
 	reread  rereading
 	fresh   time.Time // when the latest new item arrived
 	failed  error     // the error of the last exchange with AWS
-	logged  time.Time // when such an error was logged
 	bad     int64     // messages that could not be parsed
 	repairs int64     // readings of the table after the start
 	renewed time.Time // when updates were set up anew
@@ -87,6 +88,7 @@ func NewSyncer(c *Catalog, t Scanner, u Updates, snapshot string, delay func(tim
 	return &Syncer{
 		catalog: c, table: t, updates: u, snapshot: snapshot, log: c.opts.Log, delay: delay,
 		wake: make(chan struct{}, 1), reread: newRereading(c.opts.Now()),
+		complaints: logthrottle.Throttle{Period: saveComplaint, Now: c.opts.Now}, failures: logthrottle.Throttle{Period: failureEvery, Now: c.opts.Now},
 	}
 }
 
@@ -379,10 +381,7 @@ func (f *Syncer) fail(err error) {
 
 // logFailure logs a failure, at most once in failureEvery, and not if ctx has ended.
 func (f *Syncer) logFailure(ctx context.Context, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now := f.catalog.opts.Now(); ctx.Err() == nil && now.Sub(f.logged) >= failureEvery {
-		f.logged = now
+	if ctx.Err() == nil && f.failures.Allow() {
 		f.log.Error("failed to sync limits with the table, they may be stale, retrying", "error", err)
 	}
 }

@@ -4,36 +4,19 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
-
-// lockedText is a log that is read while it is written.
-type lockedText struct {
-	mu   sync.Mutex // guards text
-	text strings.Builder
-}
-
-func (l *lockedText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // TestFailuresAreLogged: while AWS rejects the requests of a Syncer, it logs why, at
 // once and then once a minute.
 func TestFailuresAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb, updates, _, f := started(t, nil)
-		text := &lockedText{}
+		text := new(syncbuffer.Buffer)
 		f.log = slog.New(slog.NewTextHandler(text, nil))
 		tb.fail(errDown)
 		following(t, f, func() {

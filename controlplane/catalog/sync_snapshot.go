@@ -27,15 +27,15 @@ func (f *Syncer) save() {
 	}
 	saved := f.catalog.Status().Version
 	if err := WriteSnapshot(f.snapshot, f.catalog.opts.Name, f.catalog.Items()); err != nil {
-		if now := f.catalog.opts.Now(); now.Sub(f.complained) >= saveComplaint {
-			f.complained = now
+		if f.complaints.Allow() {
 			f.log.Error("failed to write limits snapshot", "error", err)
 		}
 		return
 	}
+	f.complaints.Reset()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.saved, f.complained = saved, time.Time{}
+	f.saved = saved
 }
 
 // lastSaved returns the version of the catalog when it was last saved.

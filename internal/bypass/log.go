@@ -24,13 +24,9 @@ type line struct {
 
 // record logs a use of a token: each that passed the limits, and some of the others. Lines that
 // do not fit are counted.
-func (t *Tokens) record(known *token, u *Use, outcome Outcome, now time.Time) {
-	if outcome != Used {
-		logged := &known.logged[outcome]
-		last := logged.Load()
-		if now.UnixNano()-last < int64(refusalEvery) || !logged.CompareAndSwap(last, now.UnixNano()) {
-			return
-		}
+func (t *Tokens) record(known *token, u *Use, outcome Outcome) {
+	if outcome != Used && !known.refusals[outcome].Allow() {
+		return
 	}
 	// The strings of a request alias the memory of its connection.
 	l := line{known, outcome, u.User, string([]byte(u.Tenant)), string([]byte(u.Op)), u.Cost}

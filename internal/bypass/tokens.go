@@ -13,13 +13,14 @@ import (
 	"github.com/limitgate/limitgate/backstop"
 	"github.com/limitgate/limitgate/internal/failures"
 	"github.com/limitgate/limitgate/internal/jwks"
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/limit"
 )
 
 const (
 	// maxToken bounds a token, in bytes: it is decoded before its signature is checked.
 	maxToken = 2 << 10
-	// maxVerified bounds the tokens whose signature is known to be right, some 3 MB at most:
+	// maxVerified bounds the tokens whose signature is known to be right, some 4 MB at most:
 	// only owners of a key make tokens.
 	maxVerified = 1000
 	// maxBuckets bounds the tokens whose use is counted against their rate, as many as are
@@ -80,8 +81,8 @@ type token struct {
 	generation int64 // of the keys that verified it
 	problem    error // the claims cannot be used
 	limit      *limit.Limit
-	bucket     []byte                    // the name of its bucket
-	logged     [numOutcomes]atomic.Int64 // when a refusal was logged, in nanoseconds
+	bucket     []byte                            // the name of its bucket
+	refusals   [numOutcomes]logthrottle.Throttle // of their lines
 }
 
 // New returns the tokens that keys verify. Their uses are logged while Run runs.
@@ -118,7 +119,7 @@ func (t *Tokens) Admit(u Use) bool {
 	known, outcome := t.verify(&u, now)
 	if known != nil {
 		outcome = t.decide(known, &u, now)
-		t.record(known, &u, outcome, now)
+		t.record(known, &u, outcome)
 	}
 	t.count[outcome].Add(1)
 	return outcome == Used
@@ -199,6 +200,9 @@ func (t *Tokens) parse(text string) *token {
 		return nil
 	}
 	known := new(token)
+	for i := range known.refusals {
+		known.refusals[i].Period, known.refusals[i].Now = refusalEvery, t.now
+	}
 	if known.Claims, known.problem = claimsOf(claims); known.problem == nil {
 		known.problem = known.Check()
 	}

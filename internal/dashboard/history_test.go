@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/storetest"
@@ -73,6 +75,23 @@ func TestHistory(t *testing.T) {
 	}
 	if n := h.Count(); n != 6 {
 		t.Errorf("%d changes, want 6", n)
+	}
+	d := planOf(t, map[string]string{"one": "30/s", "two": "20/s"}, "", b.IDs...)
+	h = NewHistory("limits.yaml", b)
+	follow(h, b.Try(c, 500), b.Try(d, 500), b.Try(d, 500))
+	follow(h, d)
+	replaced := NewHistory("limits.yaml", b)
+	follow(replaced, b.Try(c, 500), d)
+	if got := replaced.Of("one").Changes; len(got) != 2 || got[0].Trial != "" || got[0].To != d.Version {
+		t.Errorf("of a trial that other limits replace: %+v", got)
+	}
+	want := []string{
+		fmt.Sprintf("%s->%s : plan free: one 1/s burst 1 -> 30/s burst 30 +0", b.Version, d.Version),
+		fmt.Sprintf("%s->%s on trial on 5 %% of the tenants: plan free: one 1/s burst 1 -> 30/s burst 30 +0", b.Version, d.Version),
+		fmt.Sprintf("%s->%s on trial on 5 %% of the tenants: %s", b.Version, c.Version, lines),
+	}
+	if got := sentences(h, "one"); !slices.Equal(got, want) || h.Count() != 3 {
+		t.Errorf("of a trial that another one replaces on the same share:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -147,10 +166,28 @@ func TestHistoryBounds(t *testing.T) {
 	if got := h.Of("limit0000").Changes; h.lines != keptLines || len(got) != keptLines/mostLines || len(h.Of("one").Changes) != len(got) {
 		t.Errorf("%d lines are kept, of %d changes", h.lines, len(got))
 	}
-	long := change{lines: []limit.Difference{{Limit: "x", Text: strings.Repeat("é", mostBytes)}}}
-	h.add(&long)
-	if got := h.Of("x").Changes[0].Lines[0]; len(got) > mostBytes || got != strings.Repeat("é", len(got)/2) {
-		t.Errorf("a long line has %d bytes", len(got))
+	follow(h, override(0)) // which is a change of the plan too
+	before := len(h.Of("limit0000").Changes)
+	follow(h, override(1))
+	if newest := h.Of("one").Changes[0]; len(newest.Lines) != 1 || !strings.HasSuffix(newest.Lines[0], " -> 2/s burst 2") || len(h.Of("limit0000").Changes) >= before {
+		t.Errorf("beside many changes of plans the newest change of a tenant is %q", newest.Lines)
+	}
+	for _, long := range []string{strings.Repeat("é", mostBytes), "x" + strings.Repeat("é", mostBytes)} {
+		h.add(&change{lines: []limit.Difference{{Limit: "x", Text: long}}})
+		if got := h.Of("x").Changes[0].Lines[0]; len(got) > mostBytes || len(got) < mostBytes-1 || !strings.HasPrefix(long, got) || !utf8.ValidString(got) {
+			t.Errorf("a long line has %d bytes: %q", len(got), got)
+		}
+	}
+}
+
+// TestHistoryKeepsNoFile checks that a line keeps nothing of the text that its id is a part of.
+func TestHistoryKeepsNoFile(t *testing.T) {
+	file := "a whole file with the id one in it"
+	id := file[strings.Index(file, "one"):][:3]
+	h := NewHistory("limits.yaml", nil)
+	h.add(&change{lines: []limit.Difference{{Limit: id, Text: "one is new"}}})
+	if kept := h.changes[0].lines[0].Limit; kept != "one" || unsafe.StringData(kept) == unsafe.StringData(id) {
+		t.Errorf("%q is kept with its file", kept)
 	}
 }
 

@@ -3,11 +3,13 @@ package denials
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"net/netip"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/limitgate/limitgate/limit"
@@ -75,6 +77,102 @@ func TestShadow(t *testing.T) {
 	r.Observe(noTrial, &limit.Request{Tenant: "c"}, 3*second, admitted, nil)
 	if got := r.Last(10); len(got) != 1 || got[0].Tenant != "a" || got[0].Mode != "shadow" || got[0].Limit != "trial" || got[0].RetryAfter != 1500 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestItem checks whose fields a denial has: those of the item that denied, whose source may be another than
+// that of the decision, and of a ban, or a denial without an item, the cost of the request alone.
+func TestItem(t *testing.T) {
+	ban := &limit.Limit{ID: "ban", Plan: "p", Action: limit.ActionDeny}
+	items := []limit.Item{
+		{Limit: &limit.Limit{ID: "wide"}, Cost: 1, Source: limit.SourceStore, Verdict: bucket.Verdict{Allowed: true, Remaining: 7}},
+		{Limit: payments, Cost: 2, Source: limit.SourceCache, Verdict: bucket.Verdict{Remaining: 1}},
+		{Limit: ban, Cost: 3, Source: limit.SourcePolicy},
+	}
+	for name, row := range map[string]struct {
+		item  int
+		items []limit.Item
+		want  Denial
+	}{
+		"the second item":  {1, items, Denial{Limit: "payments", Plan: "free", Source: "cache", Cost: 2, Capacity: 10, Remaining: 1}},
+		"a ban":            {2, items, Denial{Limit: "ban", Plan: "p", Source: "policy", Cost: 5}},
+		"no item":          {-1, items, Denial{Source: "store", Cost: 5}},
+		"items not passed": {1, nil, Denial{Source: "store", Cost: 5}},
+		"one of too few":   {1, items[:1], Denial{Source: "store", Cost: 5}},
+	} {
+		r := New(nil, nil)
+		req := &limit.Request{Tenant: "acme", Op: "POST /pay", Addr: netip.MustParseAddr("203.0.113.7"), Cost: 5}
+		r.Observe(noTrial, req, second, &limit.Decision{Item: row.item, Source: limit.SourceStore, RetryAfter: 40}, row.items)
+		row.want.At, row.want.Tenant, row.want.Operation, row.want.Mode, row.want.RetryAfter = time.UnixMicro(second), "acme", "POST /pay", "enforce", 40
+		if got := r.Last(2); len(got) != 1 || got[0] != row.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, row.want)
+		}
+	}
+}
+
+// TestShadowBehindEnforced checks that the item of an admission that is kept is the first one without effect.
+func TestShadowBehindEnforced(t *testing.T) {
+	r := newRing(t, nil)
+	_, items := denied(payments)
+	items = append(items, items[0], items[0])
+	items[1].Limit, items[2].Limit = &limit.Limit{ID: "trial", Mode: limit.ModeShadow}, &limit.Limit{ID: "other", Mode: limit.ModeShadow}
+	r.Observe(noTrial, &limit.Request{Tenant: "a"}, second, &limit.Decision{Allowed: true}, items)
+	if got := r.Last(2); len(got) != 1 || got[0].Limit != "trial" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestBounds checks the two times between denials of the sample, to the microsecond, and what counts as a
+// repeat: the same limit, tenant and operation.
+func TestBounds(t *testing.T) {
+	d, items := denied(payments)
+	_, others := denied(&limit.Limit{ID: "other", Params: bucket.Params{Capacity: 10}})
+	type denial struct {
+		at         int64
+		tenant, op string
+		items      []limit.Item
+	}
+	for name, row := range map[string]struct {
+		second denial
+		kept   int
+	}{
+		"another tenant too soon": {denial{spacing - 1, "b", "x", items}, 1},
+		"another tenant":          {denial{spacing, "b", "x", items}, 2},
+		"another operation":       {denial{spacing, "a", "y", items}, 2},
+		"another limit":           {denial{spacing, "a", "x", others}, 2},
+		"a repeat":                {denial{spacing, "a", "x", items}, 1},
+		"a late repeat":           {denial{repeat - 1, "a", "x", items}, 1},
+		"a second later":          {denial{repeat, "a", "x", items}, 2},
+	} {
+		r := newRing(t, nil)
+		for _, one := range []denial{{0, "a", "x", items}, row.second} {
+			r.Observe(noTrial, &limit.Request{Tenant: one.tenant, Op: one.op}, second+one.at, d, one.items)
+		}
+		if n := len(r.Last(9)); n != row.kept {
+			t.Errorf("%s: %d are kept, want %d", name, n, row.kept)
+		}
+	}
+}
+
+// TestSharedPlace checks that a denial is no repeat of another one that has the same place among the recent
+// ones.
+func TestSharedPlace(t *testing.T) {
+	r := newRing(t, nil)
+	d, items := denied(payments)
+	place := func(tenant string) uint64 {
+		return (maphash.String(r.seed, tenant) + 3*maphash.String(r.seed, "") + 5*maphash.String(r.seed, "payments")) % uint64(len(r.recent))
+	}
+	other := ""
+	for i := 0; other == ""; i++ {
+		if name := fmt.Sprint("tenant ", i); place(name) == place("first") {
+			other = name
+		}
+	}
+	for i, tenant := range []string{"first", other, "first"} {
+		r.Observe(noTrial, &limit.Request{Tenant: tenant}, second+int64(i)*spacing, d, items)
+	}
+	if got := r.Last(9); len(got) != 3 || got[1].Tenant != other {
+		t.Errorf("kept %+v", got)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/logthrottle"
 )
 
 const (
@@ -71,8 +73,8 @@ type Count struct {
 	last     int        // the last number while the store answered, 0 before the first
 	fell     time.Time  // since when latest is less than last while the store answers
 	err      error      // the source's error; nil if it does not fail
-	reported time.Time  // when the last failure was logged
-	silent   bool       // the present failure is not logged
+	reported logthrottle.Throttle
+	silent   bool // the present failure is not logged
 }
 
 // New returns a count that is 1 until the source reports a number, while Run runs.
@@ -84,7 +86,7 @@ func New(opts Options) *Count {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Count{opts: opts, first: make(chan struct{})}
+	c := &Count{opts: opts, first: make(chan struct{}), reported: logthrottle.Throttle{Period: reportPause}}
 	c.healthy.Store(1)
 	return c
 }
@@ -193,8 +195,7 @@ func Bounded(latest, last, ceiling int) int { return max(1, latest, (last+ceilin
 func (c *Count) report(err error) {
 	switch {
 	case err != nil && c.err == nil:
-		if c.silent = time.Since(c.reported) < reportPause; !c.silent {
-			c.reported = time.Now()
+		if c.silent = !c.reported.Allow(); !c.silent {
 			c.opts.Log.Warn("cannot count instances, keeping the last number", "source", c.opts.Name, "instances", c.Healthy(), "error", err)
 		}
 	case err == nil && c.err != nil && !c.silent:

@@ -31,6 +31,9 @@ const (
 	numNative   = lastBucket - firstBucket + 1
 )
 
+// shortest is the end of the first bucket, rounded down.
+const shortest = time.Second >> (-firstBucket / perOctave)
+
 // steps are the upper bounds of the buckets of an octave, as fractions as math.Frexp returns them.
 var steps = func() (s [perOctave]float64) {
 	for i := range s {
@@ -60,7 +63,7 @@ func (h *Histogram) Observe(d time.Duration, n int64) {
 
 // nativeBucket returns the index of the native bucket of a duration.
 func nativeBucket(d time.Duration) int {
-	if d <= time.Microsecond {
+	if d <= shortest {
 		return firstBucket
 	}
 	fraction, exponent := math.Frexp(d.Seconds())

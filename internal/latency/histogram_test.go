@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -48,15 +49,18 @@ func TestHistogram(t *testing.T) {
 	var ours Histogram
 	random := rand.New(rand.NewPCG(1, 2))
 	observe := func(d time.Duration) {
-		ours.Observe(d, 1)
-		library.Observe(d.Seconds())
+		n := 1 + random.Int64N(3)
+		ours.Observe(d, n)
+		for range n {
+			library.Observe(d.Seconds())
+		}
 	}
 	for _, b := range Bounds { // a bound belongs to the bucket that it ends
 		observe(b)
 		observe(b + 1)
 	}
 	for range 10_000 {
-		observe(time.Duration(math.Exp(random.Float64()*math.Log(10e9/2e3)) * 2e3)) // 2 us to 10 s
+		observe(time.Duration(math.Exp(random.Float64()*math.Log(10e9/1e3)) * 1e3)) // 1 us to 10 s
 	}
 	got, want := written(t, ours.Metric(nil, nil)), written(t, library)
 	if got.GetSampleCount() != want.GetSampleCount() || math.Abs(got.GetSampleSum()-want.GetSampleSum()) > 1e-6*want.GetSampleSum() {
@@ -71,9 +75,66 @@ func TestHistogram(t *testing.T) {
 		t.Fatalf("schema %d, want %d", got.GetSchema(), want.GetSchema())
 	}
 	gotNative, wantNative := nativeCounts(got), nativeCounts(want)
-	for index, n := range wantNative {
-		if n != 0 && gotNative[index] != n {
-			t.Errorf("native bucket %d: %d, want %d", index, gotNative[index], n)
+	maps.DeleteFunc(wantNative, func(_ int32, n int64) bool { return n == 0 }) // the library fills small gaps
+	if !maps.Equal(gotNative, wantNative) {
+		t.Errorf("native buckets %v, want %v", gotNative, wantNative)
+	}
+}
+
+// TestMetric checks the description and the labels of a metric, and that one without observations is a
+// native histogram too.
+func TestMetric(t *testing.T) {
+	desc := prometheus.NewDesc("x", "X.", []string{"source"}, nil)
+	labels := []*dto.LabelPair{{Name: new("source"), Value: new("store")}}
+	m := new(Histogram).Metric(desc, labels)
+	var out dto.Metric
+	if err := m.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if m.Desc() != desc || len(out.Label) != 1 || out.Label[0].GetValue() != "store" {
+		t.Errorf("%v with %v", m.Desc(), out.Label)
+	}
+	h := out.Histogram
+	if len(h.PositiveSpan) != 1 || h.PositiveSpan[0].GetLength() != 0 || len(h.PositiveDelta) != 0 || h.GetSampleCount() != 0 || len(h.Bucket) != len(Bounds) {
+		t.Errorf("without observations %v", h)
+	}
+}
+
+// TestSnapshot checks that a snapshot adds up histograms, with the buckets that are not empty.
+func TestSnapshot(t *testing.T) {
+	var a, b Histogram
+	a.Observe(time.Second, 2)
+	b.Observe(time.Second, 3)
+	b.Observe(time.Millisecond, 5)
+	var s Snapshot
+	a.AddTo(&s)
+	b.AddTo(&s)
+	var counts []int64
+	var bounds []time.Duration
+	for bound, n := range s.Buckets() {
+		bounds, counts = append(bounds, bound), append(counts, n)
+	}
+	if !slices.Equal(counts, []int64{5, 5}) || bounds[0] < time.Millisecond || bounds[0] > 1200*time.Microsecond || bounds[1] != time.Second {
+		t.Errorf("%d observations up to %v", counts, bounds)
+	}
+	for range s.Buckets() {
+		break // which must not go on
+	}
+}
+
+// TestNativeBucket checks that each duration is within the bounds of its bucket, but for those beyond
+// the first and the last one.
+func TestNativeBucket(t *testing.T) {
+	for i := range numNative {
+		end := upperBound(i)
+		for _, d := range []time.Duration{end - 1, end, end + 1} {
+			got := nativeBucket(d) - firstBucket
+			if got < 0 || got >= numNative {
+				t.Fatalf("%s is in bucket %d", d, got)
+			}
+			if got < numNative-1 && upperBound(got) < d || got > 0 && upperBound(got-1) >= d {
+				t.Errorf("%s is in bucket %d, which ends at %s", d, got, upperBound(got))
+			}
 		}
 	}
 }
@@ -104,14 +165,30 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
+// TestQuantileOfFew checks that the rank of a quantile is rounded up, and that a share of 0 is the shortest.
+func TestQuantileOfFew(t *testing.T) {
+	var h Histogram
+	for _, d := range []time.Duration{time.Millisecond, time.Second, 10 * time.Second} {
+		h.Observe(d, 1)
+	}
+	var s Snapshot
+	h.AddTo(&s)
+	for q, exact := range map[float64]time.Duration{0: 0, 0.3: time.Millisecond, 0.34: time.Second, 0.5: time.Second, 0.67: 10 * time.Second, 1: 10 * time.Second} {
+		if got := Quantile(q, &s, nil); got < exact || exact > 0 && float64(got) > 1.2*float64(exact) {
+			t.Errorf("quantile %g: %s, want %s to a fifth more", q, got, exact)
+		}
+	}
+}
+
 // TestExtremes checks that any duration has a bucket.
 func TestExtremes(t *testing.T) {
 	var h Histogram
 	for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, time.Microsecond + 1, time.Minute, 1 << 40} {
 		h.Observe(d, 1)
 	}
-	if m := written(t, h.Metric(nil, nil)); m.GetSampleCount() != 8 {
-		t.Errorf("%d observations", m.GetSampleCount())
+	sum := time.Duration(0 + 1 + 1000 + 1001 + 60e9 + 1<<40) // a negative one counts as 0
+	if m := written(t, h.Metric(nil, nil)); m.GetSampleCount() != 8 || m.GetSampleSum() != sum.Seconds() {
+		t.Errorf("%d observations of %g s, want %s", m.GetSampleCount(), m.GetSampleSum(), sum)
 	}
 }
 

@@ -37,6 +37,10 @@ var table = map[string]row{
 		reason:  "counts successes and failures of any calls",
 		settled: true,
 	},
+	"internal/logthrottle": {
+		reason:  "counts lines in time, whatever they say",
+		settled: true,
+	},
 	"memory": {
 		reason:  "an engine that knows buckets, and not its callers",
 		imports: []string{"limit", "limit/bucket"},
@@ -44,7 +48,7 @@ var table = map[string]row{
 	},
 	"cluster": {
 		reason:  "a store beside memory, they don't know each other",
-		imports: []string{"limit", "limit/bucket", "internal/breaker", "internal/latency", "internal/resp", "internal/run"},
+		imports: []string{"limit", "limit/bucket", "internal/breaker", "internal/latency", "internal/logthrottle", "internal/resp", "internal/run"},
 		settled: true,
 	},
 	"cluster/doctor": {
@@ -82,16 +86,17 @@ var table = map[string]row{
 	},
 	"internal/instances": {
 		reason:  "counts proxies, by a store or servers that it knows as interfaces and protocols",
-		imports: []string{"internal/run"},
+		imports: []string{"internal/logthrottle", "internal/run"},
 		settled: true,
 	},
 	"internal/rlsxds": {
 		reason:  "receives bytes from an xDS server, and does not know their meaning",
-		imports: []string{"internal/run"},
+		imports: []string{"internal/logthrottle", "internal/run"},
 		settled: true,
 	},
 	"server": {
 		reason:  "connections and commands, independent of their meaning",
+		imports: []string{"internal/logthrottle"},
 		settled: true,
 	},
 	"internal/jwks": {
@@ -119,7 +124,7 @@ var table = map[string]row{
 	},
 	"internal/bypass": {
 		reason:  "checks tokens by keys, and takes shares of their rate",
-		imports: []string{"limit", "limit/bucket", "backstop", "internal/failures", "internal/jwks"},
+		imports: []string{"limit", "limit/bucket", "backstop", "internal/failures", "internal/jwks", "internal/logthrottle"},
 		settled: true,
 	},
 	"commands": {
@@ -145,7 +150,7 @@ var table = map[string]row{
 	},
 	"internal/tracing": {
 		reason:  "makes spans of typed decisions; its library reads the environment",
-		imports: []string{"limit", "internal/run"},
+		imports: []string{"limit", "internal/logthrottle", "internal/run"},
 	},
 	"internal/emf/emftest": {
 		reason:   "reads that format for tests, and knows no other package",
@@ -154,7 +159,7 @@ var table = map[string]row{
 	},
 	"internal/webhook": {
 		reason:  "delivers events, whatever they are about, and reads its secrets through one function",
-		imports: []string{"internal/run"},
+		imports: []string{"internal/logthrottle", "internal/run"},
 		settled: true,
 	},
 	"internal/dashboard": {
@@ -219,7 +224,7 @@ var table = map[string]row{
 	},
 	"controlplane/catalog": {
 		reason:  "one set made of a table's items, received from any reader of the table",
-		imports: []string{"limit", "controlplane/table"},
+		imports: []string{"limit", "controlplane/table", "internal/logthrottle"},
 	},
 	"controlplane/dynamo": {
 		reason:  "the table and its messages on AWS, and not their use",
@@ -247,7 +252,7 @@ var table = map[string]row{
 	},
 	"controlplane": {
 		reason:  "carries changes on, between interfaces to their source and their receivers",
-		imports: []string{"limit", "controlplane/table", "internal/run"},
+		imports: []string{"limit", "controlplane/table", "internal/logthrottle", "internal/run"},
 		settled: true,
 	},
 	"controlplane/awscheck": {
@@ -355,6 +360,11 @@ var table = map[string]row{
 	},
 	"internal/leftout": {
 		reason: "the one reason for which a test may be skipped",
+	},
+	"internal/syncbuffer": {
+		reason:   "keeps bytes for the tests of any package",
+		forTests: true,
+		settled:  true,
 	},
 	"internal/faultnet": {
 		reason: "forwards any bytes badly",

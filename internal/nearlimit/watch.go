@@ -59,8 +59,8 @@ type Event struct {
 type Options struct {
 	// Scope is the same for the proxies that share their buckets, and a part of the ids of events.
 	Scope string
-	// Count counts one request that found a bucket of the limit nearly used up.
-	Count func(l *limit.Limit)
+	// Count counts one request that found a bucket of a limit of the set nearly used up.
+	Count func(set *limit.Set, l *limit.Limit)
 	// Send receives the events, and returns false for one that it has no room for. It must not block,
 	// and may be nil.
 	Send func(Event) (taken bool)
@@ -103,7 +103,7 @@ func New(opts Options) *Watch {
 
 // Observe looks for buckets that an admitted request left nearly used up. Now is in microseconds, see
 // limiter.Observer.
-func (w *Watch) Observe(req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
+func (w *Watch) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
 	if !d.Allowed {
 		return // it took nothing
 	}
@@ -115,7 +115,7 @@ func (w *Watch) Observe(req *limit.Request, now int64, d *limit.Decision, items 
 		if i > 0 && items[i-1].Limit == it.Limit {
 			continue // the bucket of the secret before a rotation
 		}
-		w.opts.Count(it.Limit)
+		w.opts.Count(set, it.Limit)
 		w.observe(req, it, now)
 	}
 }

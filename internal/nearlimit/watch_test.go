@@ -29,8 +29,8 @@ type watched struct {
 	full    bool // Send has no room
 }
 
-func (w *watched) Observe(_ *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
-	w.watch.Observe(req, now, d, items)
+func (w *watched) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
+	w.watch.Observe(set, req, now, d, items)
 }
 func (w *watched) Settled(limit.Change, limit.Outcome)     {}
 func (w *watched) Took(limit.Source, time.Duration, int64) {}
@@ -40,7 +40,7 @@ func watch(tb testing.TB, specs ...storetest.Spec) *watched {
 	w := &watched{now: time.Date(2026, 5, 6, 7, 0, 0, 0, time.UTC), counted: map[string]int{}}
 	w.watch = New(Options{
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
-		Count: func(l *limit.Limit) {
+		Count: func(_ *limit.Set, l *limit.Limit) {
 			w.mu.Lock()
 			w.counted[l.ID+" "+l.Mode.String()]++
 			w.mu.Unlock()
@@ -214,7 +214,7 @@ func TestWatchShares(t *testing.T) {
 		want   int
 	}{{limit.SourceBackstop, false, 0, 0}, {limit.SourceStore, true, 0, 0}, {limit.SourceStore, false, 10, 0}, {limit.SourceLease, false, 0, 1}} {
 		items[0].Source, items[0].Local, items[0].LeaseGranted = c.source, c.local, c.lease
-		w.watch.Observe(&limit.Request{Tenant: "x"}, 1e15, &limit.Decision{Allowed: true}, items)
+		w.watch.Observe(nil, &limit.Request{Tenant: "x"}, 1e15, &limit.Decision{Allowed: true}, items)
 		if len(w.events) != c.want {
 			t.Errorf("%+v: %d events", c, len(w.events))
 		}
@@ -260,12 +260,12 @@ func TestWatchConcurrent(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	for _, warn := range []string{"", "1%"} {
 		b.Run("warn="+warn, func(b *testing.B) {
-			w := New(Options{Count: func(*limit.Limit) {}, Log: slog.New(slog.DiscardHandler)})
+			w := New(Options{Count: func(*limit.Set, *limit.Limit) {}, Log: slog.New(slog.DiscardHandler)})
 			set := storetest.Compile(b, storetest.Spec{ID: "a", By: []string{"tenant"}, Rate: "10/h", Warn: warn})
 			items := []limit.Item{{Limit: set.LimitByID("a"), Name: []byte("rl:{acme}:a;t"), Source: limit.SourceStore}}
 			items[0].Allowed = true
 			for b.Loop() {
-				w.Observe(&limit.Request{Tenant: "acme"}, 1e15, &limit.Decision{Allowed: true}, items)
+				w.Observe(nil, &limit.Request{Tenant: "acme"}, 1e15, &limit.Decision{Allowed: true}, items)
 			}
 		})
 	}

@@ -1,13 +1,11 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,6 +17,7 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/emf"
 	"github.com/limitgate/limitgate/internal/emf/emftest"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
 )
@@ -59,7 +58,7 @@ func TestEMFSums(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		decisions := metrics.NewDecisions(registry)
 		limits := &emfLimits{}
-		var out lockedBuffer
+		var out syncbuffer.Buffer
 		var mu sync.Mutex // guards set, and orders decisions and snapshots
 		set := sets[0]
 		seconds := 0
@@ -210,23 +209,4 @@ func runUntil(part func(context.Context) error) (end func()) {
 		cancel()
 		<-done
 	}
-}
-
-// lockedBuffer is a buffer that one goroutine writes to, and another one reads.
-type lockedBuffer struct {
-	mu  sync.Mutex // guards buf
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(text)
-}
-
-// String returns what was written.
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Clone(b.buf.String())
 }

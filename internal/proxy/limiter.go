@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"context"
-
 	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/internal/denials"
 	"github.com/limitgate/limitgate/internal/nearlimit"
@@ -13,13 +11,9 @@ import (
 )
 
 // openLimiter makes the limiter, after the observers of its decisions.
-func (p *Proxy) openLimiter(ctx context.Context, store limiter.Store, addrs *limit.AddrHasher) (err error) {
-	if p.tracer, err = p.openTracing(ctx); err != nil {
-		return err
-	}
+func (p *Proxy) openLimiter(store limiter.Store, addrs *limit.AddrHasher) {
 	p.denials = p.newDenials(addrs)
 	p.limiter = p.newLimiter(store, addrs)
-	return nil
 }
 
 // newLimiter returns the limiter.
@@ -52,8 +46,11 @@ func (p *Proxy) newDenials(addrs *limit.AddrHasher) *denials.Ring {
 
 // observer returns the observer of decisions.
 func (p *Proxy) observer() limiter.Observer {
-	p.decisions = metrics.NewDecisions(p.metrics)
-	near := nearlimit.New(nearlimit.Options{Scope: p.settings.Cell, Count: p.decisions.NearLimit, Send: p.sendNearLimit, Log: p.log})
+	watch := nearlimit.Options{Scope: p.settings.Cell, Count: p.decisions.NearLimit, Log: p.log}
+	if p.webhook != nil {
+		watch.Send = p.sendNearLimit
+	}
+	near := nearlimit.New(watch)
 	o := &decisionObserver{Decisions: p.decisions, denials: p.denials, near: near, tracer: p.tracer}
 	if c := p.limits.Cell(); c != nil {
 		o.admitted = c.admitted
@@ -82,7 +79,7 @@ type decisionObserver struct {
 func (o *decisionObserver) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.Decision, items []limit.Item) {
 	o.Decisions.Observe(set, req, now, d, items)
 	o.denials.Observe(set, req, now, d, items)
-	o.near.Observe(req, now, d, items)
+	o.near.Observe(set, req, now, d, items)
 	if o.admitted != nil {
 		o.admitted.Observe(d, items)
 	}

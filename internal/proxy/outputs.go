@@ -1,17 +1,25 @@
 package proxy
 
 import (
+	"context"
 	"io"
 
 	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/metrics"
 )
 
-// openOutputs opens the receivers of metrics and events of the settings.
-func (p *Proxy) openOutputs(stdout io.Writer) (err error) {
+// openOutputs makes the counters of decisions, and opens the receivers of metrics, events and spans of the
+// settings. The limiter, which is made after them, passes its decisions to all of them.
+func (p *Proxy) openOutputs(ctx context.Context, stdout io.Writer) (err error) {
+	p.decisions = metrics.NewDecisions(p.metrics)
+	p.decisions.Use(p.limits.Set())
 	if p.emf, err = p.openEMF(stdout); err != nil {
 		return err
 	}
-	p.webhook, err = p.openWebhook()
+	if p.webhook, err = p.openWebhook(); err != nil {
+		return err
+	}
+	p.tracer, err = p.openTracing(ctx)
 	return err
 }
 

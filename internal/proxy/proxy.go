@@ -123,9 +123,10 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if p.bypass, err = openBypass(ctx, s, p.count.Healthy, p.log); err != nil {
 		return nil, err
 	}
-	if err := p.openLimiter(ctx, store, addrs); err != nil {
+	if err := p.openOutputs(ctx, opts.Stdout); err != nil {
 		return nil, err
 	}
+	p.openLimiter(store, addrs)
 	p.followLimits()
 	p.handler = p.newHandler(opts)
 	p.dashboard = p.newDashboard()
@@ -135,9 +136,6 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	}
 	conns.Flush, conns.Loops, conns.Log = p.limiter.Flush, p.loops, p.log
 	p.server = server.New(conns, p.newSession)
-	if err := p.openOutputs(opts.Stdout); err != nil {
-		return nil, err
-	}
 	if err := p.openFronts(addrs); err != nil {
 		return nil, err
 	}

@@ -53,6 +53,7 @@ func (p *Proxy) setLimits(set *limit.Set) {
 		p.trialSince.Store(now)
 	}
 	p.limiter.SetLimits(set)
+	p.decisions.Use(set)
 	if p.history != nil {
 		p.history.Use(set)
 	}

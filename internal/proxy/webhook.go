@@ -31,8 +31,7 @@ func (p *Proxy) openWebhook() (*webhook.Sender, error) {
 // nearLimitType is the type of the events about buckets that are nearly used up.
 const nearLimitType = "bucket.near_limit"
 
-// sendNearLimit passes an event on to the webhook, if there is one. It returns false for one that finds
-// no room.
+// sendNearLimit passes an event on to the webhook. It returns false for one that finds no room.
 func (p *Proxy) sendNearLimit(e nearlimit.Event) (taken bool) {
-	return p.webhook == nil || p.webhook.Send(webhook.Event{ID: e.ID, Type: nearLimitType, At: e.At, Data: e})
+	return p.webhook.Send(webhook.Event{ID: e.ID, Type: nearLimitType, At: e.At, Data: e})
 }

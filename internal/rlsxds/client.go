@@ -69,7 +69,7 @@ type Client struct {
 	// The fields of Run alone.
 	version string // that requests carry: accepted last
 	inUse   digest // of the resources in force; zero, which no digest is, before there are any
-	lines   lines
+	lines   *lines
 
 	mu     sync.Mutex // guards status
 	status Status
@@ -115,7 +115,7 @@ func New(o Options) (*Client, error) {
 	}
 	o.MaxBackoff = max(o.MaxBackoff, o.MinBackoff)
 	return &Client{
-		options: o, headers: headers, lines: lines{log: o.Log.With("server", o.Server)},
+		options: o, headers: headers, lines: newLines(o.Log.With("server", o.Server)),
 		node: &core.Node{Id: o.NodeID, UserAgentName: agent, Metadata: data},
 	}, nil
 }

@@ -1,7 +1,6 @@
 package rlsxds
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -20,6 +19,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -156,9 +157,9 @@ func (a *applied) expect(t testing.TB, times int, texts ...string) {
 }
 
 // newClient returns a client of a network's server, or with no network that of o.
-func newClient(t testing.TB, n *network, o Options) (*Client, *applied, *lockedBuffer) {
+func newClient(t testing.TB, n *network, o Options) (*Client, *applied, *syncbuffer.Buffer) {
 	t.Helper()
-	a, log := new(applied), new(lockedBuffer)
+	a, log := new(applied), new(syncbuffer.Buffer)
 	o.Log = slog.New(slog.NewTextHandler(log, nil))
 	if n != nil {
 		o.Server = "xds.example:18001"
@@ -206,24 +207,4 @@ func answer(version, nonce string, texts ...string) *discovery.DiscoveryResponse
 		r.Resources = append(r.Resources, &anypb.Any{TypeUrl: configType, Value: []byte(text)})
 	}
 	return r
-}
-
-// lockedBuffer is a buffer that several goroutines write to.
-type lockedBuffer struct {
-	mu     sync.Mutex // guards buffer
-	buffer bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *lockedBuffer) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(text)
-}
-
-// String returns what was written.
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }

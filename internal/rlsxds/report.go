@@ -3,6 +3,8 @@ package rlsxds
 import (
 	"log/slog"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/logthrottle"
 )
 
 const (
@@ -15,30 +17,24 @@ const (
 // lines logs the changes of the state.
 type lines struct {
 	log                           *slog.Logger
-	connected, lost, applied, bad throttle
+	connected, lost, applied, bad logthrottle.Throttle
 	lastLoss, lastRejection       string // the reason that was logged last; empty if the state changed since
 }
 
-// throttle limits the lines of one kind.
-type throttle struct {
-	since time.Time
-	n     int
-}
-
-// allow reports whether a line may be logged.
-func (t *throttle) allow(now time.Time) bool {
-	if now.Sub(t.since) >= linePeriod {
-		t.since, t.n = now, 0
+// newLines returns lines to a log.
+func newLines(log *slog.Logger) *lines {
+	l := &lines{log: log}
+	for _, t := range []*logthrottle.Throttle{&l.connected, &l.lost, &l.applied, &l.bad} {
+		t.Period, t.Lines = linePeriod, maxLines
 	}
-	t.n++
-	return t.n <= maxLines
+	return l
 }
 
 // connected reports an open stream.
 func (c *Client) connected() {
 	c.update(func(s *Status) { s.Connected, s.Err = true, nil })
 	c.lines.lastLoss = ""
-	if c.lines.connected.allow(time.Now()) {
+	if c.lines.connected.Allow() {
 		c.lines.log.Info("connected to the xDS server", "version", c.Status().Version)
 	}
 }
@@ -52,7 +48,7 @@ func (c *Client) lost(err error) {
 		return
 	}
 	c.lines.lastLoss = err.Error()
-	if c.lines.lost.allow(time.Now()) {
+	if c.lines.lost.Allow() {
 		s := c.Status()
 		c.lines.log.Warn("no connection to the xDS server, keeping the limits in use", "loaded", s.Loaded, "version", s.Version, "error", err)
 	}
@@ -67,7 +63,7 @@ func (c *Client) accepted(r *response, changed bool) {
 		s.Accepted++
 	})
 	c.lines.lastRejection = ""
-	if changed && c.lines.applied.allow(time.Now()) {
+	if changed && c.lines.applied.Allow() {
 		c.lines.log.Info("limits of the xDS server applied", "version", r.version, "domains", len(r.resources), "accepted", c.Status().Accepted)
 	}
 }
@@ -82,7 +78,7 @@ func (c *Client) rejected(r *response, err error) {
 		return
 	}
 	c.lines.lastRejection = err.Error()
-	if c.lines.bad.allow(time.Now()) {
+	if c.lines.bad.Allow() {
 		s := c.Status()
 		c.lines.log.Warn("rejected limits of the xDS server, keeping the limits in use", "version", s.Version, "rejected", r.version, "error", err)
 	}

@@ -11,6 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/run"
 )
 
@@ -87,11 +88,10 @@ func (t *Tracer) flush(spans trace.Tracer) {
 type exporter struct {
 	to  sdktrace.SpanExporter
 	log *slog.Logger
-	now func() time.Time
 
 	waiting          atomic.Int64 // spans that are admitted and neither exported nor failed
 	exported, failed atomic.Int64
-	logged           time.Time // of the last line; exports are made one at a time
+	failures         logthrottle.Throttle
 
 	// abort ends exports under way, and makes all others fail. Aborted ends when it is called.
 	aborted context.Context
@@ -100,7 +100,7 @@ type exporter struct {
 }
 
 func newExporter(to sdktrace.SpanExporter, log *slog.Logger, now func() time.Time) *exporter {
-	e := &exporter{to: to, log: log, now: now, closed: make(chan struct{})}
+	e := &exporter{to: to, log: log, closed: make(chan struct{}), failures: logthrottle.Throttle{Period: logEvery, Now: now}}
 	e.aborted, e.abort = context.WithCancel(context.Background())
 	return e
 }
@@ -129,8 +129,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 		return nil
 	}
 	e.failed.Add(n)
-	if now := e.now(); now.Sub(e.logged) >= logEvery {
-		e.logged = now
+	if e.failures.Allow() {
 		text := err.Error()
 		e.log.Warn("failed to export spans", "error", text[:min(len(text), maxErrorText)], "failed", e.failed.Load())
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +55,7 @@ func hang(ctx context.Context, _ []sdktrace.ReadOnlySpan) error {
 // startLogging runs a tracer that exports to another exporter, and logs to w. End ends it.
 func startLogging(t *testing.T, to *fake, now func() time.Time, w *bytes.Buffer) (tracer *Tracer, end func()) {
 	t.Helper()
-	tracer = newTracer(to, Options{Version: "v1.2.3", Instance: "i1", Log: slog.New(slog.NewTextHandler(w, nil)), Now: now})
+	tracer = NewTo(to, Options{Version: "v1.2.3", Instance: "i1", Log: slog.New(slog.NewTextHandler(w, nil)), Now: now})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- tracer.Run(ctx) }()
@@ -161,6 +163,9 @@ func TestFailingCollector(t *testing.T) {
 		if n := log.Len(); n > 4*(maxErrorText+200) {
 			t.Errorf("%d bytes of log", n)
 		}
+		if first, _, _ := strings.Cut(log.String(), "\n"); !strings.HasSuffix(first, " failed=1") {
+			t.Errorf("the first line is %s", first)
+		}
 		failed := tracer.Failed()
 		to.instead = nil
 		observe(tracer, 100)
@@ -169,4 +174,58 @@ func TestFailingCollector(t *testing.T) {
 			t.Errorf("%d failed, %d exported, %d arrived", tracer.Failed(), tracer.Exported(), len(to.all()))
 		}
 	})
+}
+
+// TestGoodCollector checks that a collector that takes all spans gets more of them than may wait at once.
+func TestGoodCollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := new(fake)
+		tracer, end := start(t, to, nil)
+		for n := range 2 * maxQueue {
+			observe(tracer, n)
+			if n%(maxQueue/2) == 0 {
+				time.Sleep(2 * batchEvery)
+			}
+		}
+		end()
+		if tracer.Exported() != 2*maxQueue || tracer.Dropped() != 0 {
+			t.Errorf("%d spans are exported, %d dropped", tracer.Exported(), tracer.Dropped())
+		}
+	})
+}
+
+// TestCollector checks the path and the protocol of exports, that they follow no redirect, and that a
+// span without an operation has none.
+func TestCollector(t *testing.T) {
+	for _, row := range []struct{ path, want string }{{"", tracesPath}, {"/", tracesPath}, {"/a/b", "/a/b"}} {
+		asked := make(chan string, 10)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- r.Proto + " " + r.URL.Path
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}))
+		server.EnableHTTP2 = true
+		server.StartTLS()
+		defer server.Close()
+		tracer, err := New(t.Context(), Options{Endpoint: server.URL + row.path, TLS: server.Client().Transport.(*http.Transport).TLSClientConfig.Clone(), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := traced("a", sampled)
+		req.Op = ""
+		tracer.Observe(req, began, decision(true, 1, 0))
+		for _, r := range tracer.runs.latest {
+			if text := attributesOf(r.attributes()); strings.Contains(text, "limitgate.op") {
+				t.Errorf("attributes\n%s", text)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := tracer.Run(ctx); err != nil || tracer.Failed() != 1 {
+			t.Errorf("%v, %d spans failed", err, tracer.Failed())
+		}
+		if got := <-asked; got != "HTTP/2.0 "+row.want || len(asked) > 0 {
+			t.Errorf("%q: %s, and %d more requests", row.path, got, len(asked))
+		}
+	}
 }

@@ -76,11 +76,11 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make exporter of spans: %w", err)
 	}
-	return newTracer(to, o), nil
+	return NewTo(to, o), nil
 }
 
-// newTracer returns a tracer that exports to another exporter.
-func newTracer(to sdktrace.SpanExporter, o Options) *Tracer {
+// NewTo returns a tracer that exports to another exporter, such as that of a test.
+func NewTo(to sdktrace.SpanExporter, o Options) *Tracer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -77,6 +77,9 @@ func TestSpan(t *testing.T) {
 		if got := attributesOf(s.Attributes); got != want {
 			t.Errorf("attributes\n%s\nwant\n%s", got, want)
 		}
+		if s.InstrumentationScope.Name != scope || s.InstrumentationScope.Version != "v1.2.3" {
+			t.Errorf("made by %+v", s.InstrumentationScope)
+		}
 		if s.Name != "limitgate.check" || s.SpanKind != trace.SpanKindServer || s.Status.Code != codes.Unset || s.Status.Description != "" {
 			t.Errorf("%s of kind %s with status %v", s.Name, s.SpanKind, s.Status)
 		}
@@ -108,7 +111,7 @@ func TestAnswer(t *testing.T) {
 		"first denial": {[]*limit.Decision{decision(true, 0, 0), never, decision(false, 0, 7)}, "deny 1 cache payments 0 -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracer := newTracer(nil, Options{})
+			tracer := NewTo(nil, Options{})
 			for i, d := range row.decisions {
 				tracer.Observe(traced(fmt.Sprint(i), sampled), began, d)
 			}
@@ -153,7 +156,7 @@ func TestRunsAreApart(t *testing.T) {
 
 // TestRunOverATick checks that a run has one span although complete runs are taken amid it.
 func TestRunOverATick(t *testing.T) {
-	tracer := newTracer(nil, Options{})
+	tracer := NewTo(nil, Options{})
 	tracer.Observe(traced("a", sampled), began, decision(true, 1, 0))
 	if n := len(tracer.runs.take()); n != 0 {
 		t.Errorf("%d runs, want none that may go on", n)
@@ -172,7 +175,7 @@ func TestRunOverATick(t *testing.T) {
 
 // TestUntraced checks that requests whose caller does not trace them leave nothing.
 func TestUntraced(t *testing.T) {
-	tracer := newTracer(nil, Options{})
+	tracer := NewTo(nil, Options{})
 	for _, text := range []string{
 		"00-" + traceID + "-00f067aa0ba902b7-00", // not sampled
 		"00-" + traceID + "-00f067aa0ba902b7-02",
@@ -207,7 +210,7 @@ func TestNoAlias(t *testing.T) {
 	text := []byte("acme POST /pay " + sampled)
 	alias := func(from, to int) string { return unsafe.String(&text[from], to-from) }
 	req := &limit.Request{Tenant: alias(0, 4), Op: alias(5, 14), Dims: []limit.Dim{{Name: Dimension, Value: alias(15, len(text))}}}
-	tracer := newTracer(nil, Options{})
+	tracer := NewTo(nil, Options{})
 	tracer.Observe(req, began, decision(true, 1, 0))
 	copy(text, bytes.Repeat([]byte("x"), len(text)))
 	tracer.runs.take()
@@ -220,7 +223,7 @@ func TestNoAlias(t *testing.T) {
 
 // TestClockSetBack checks that a span never ends before it begins.
 func TestClockSetBack(t *testing.T) {
-	tracer := newTracer(nil, Options{Now: func() time.Time { return time.UnixMicro(began - 1) }})
+	tracer := NewTo(nil, Options{Now: func() time.Time { return time.UnixMicro(began - 1) }})
 	tracer.Observe(traced("a", sampled), began, decision(true, 1, 0))
 	for _, r := range tracer.runs.latest {
 		if !r.ended.Equal(r.began) {
@@ -265,7 +268,7 @@ func TestConcurrent(t *testing.T) {
 
 // TestUntracedCost checks that a request without a trace context allocates nothing.
 func TestUntracedCost(t *testing.T) {
-	tracer := newTracer(nil, Options{})
+	tracer := NewTo(nil, Options{})
 	req, d := &limit.Request{Tenant: "a", Dims: []limit.Dim{{Name: "user", Value: "u1"}}}, decision(true, 1, 0)
 	if n := testing.AllocsPerRun(100, func() { tracer.Observe(req, began, d) }); n > 0 {
 		t.Errorf("%v allocations", n)
@@ -281,7 +284,7 @@ func BenchmarkObserve(b *testing.B) {
 	}
 	for name, req := range requests {
 		b.Run(name, func(b *testing.B) {
-			tracer, d := newTracer(tracetest.NewNoopExporter(), Options{}), decision(true, 1, 0)
+			tracer, d := NewTo(tracetest.NewNoopExporter(), Options{}), decision(true, 1, 0)
 			b.ReportAllocs()
 			for b.Loop() {
 				tracer.Observe(req, began, d)

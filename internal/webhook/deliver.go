@@ -104,7 +104,7 @@ func (s *Sender) count(outcome *atomic.Int64) {
 
 // reportFailure logs that an event was not delivered.
 func (s *Sender) reportFailure(m message, attempts int, err error) {
-	if s.failures.allow(s.now()) {
+	if s.failures.Allow() {
 		s.log.Warn("failed to deliver an event to the webhook", "host", s.host, "id", m.id, "type", m.kind,
 			"attempts", attempts, "error", err, "failed", s.failed.Load())
 	}
@@ -113,7 +113,7 @@ func (s *Sender) reportFailure(m message, attempts int, err error) {
 // dropOld drops an event that has waited too long.
 func (s *Sender) dropOld(m message) {
 	s.count(&s.dropped)
-	if s.drops.allow(s.now()) {
+	if s.drops.Allow() {
 		s.log.Warn("dropping an event for the webhook", "type", m.kind, "error", errOld, "dropped", s.dropped.Load())
 	}
 }

@@ -150,6 +150,34 @@ func TestOldEvents(t *testing.T) {
 	})
 }
 
+// TestOldest checks that an event is delivered that has waited as long as one may, and none that has waited
+// longer.
+func TestOldest(t *testing.T) {
+	for over, want := range map[time.Duration]Counts{0: {Sent: 1}, time.Nanosecond: {Dropped: 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &endpoint{t: t, secret: newSecret()}
+			s, _ := newSender(t, "http://127.0.0.1/", e.secret, serve(t, e))
+			send(t, s, "old")
+			time.Sleep(maxWait + over)
+			end := start(t, s)
+			synctest.Wait()
+			end()
+			expect(t, s, want)
+		})
+	}
+}
+
+// TestGoodCodes checks which codes take an event, and which let it come again.
+func TestGoodCodes(t *testing.T) {
+	s, _ := newSender(t, "http://127.0.0.1/", newSecret(), nil)
+	for code, want := range map[int]attempt{200: {}, 204: {}, 299: {}, 300: {}, 407: {}, 408: {retry: true}, 425: {retry: true}, 429: {retry: true}, 499: {}, 500: {retry: true}} {
+		got := s.judge(&http.Response{StatusCode: code, Header: http.Header{}})
+		if got.retry != want.retry || (got.err == nil) != (code < 300) {
+			t.Errorf("%d: %+v", code, got)
+		}
+	}
+}
+
 // TestLogOfFailures checks that failures one after the other are one line a minute.
 func TestLogOfFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

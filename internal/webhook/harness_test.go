@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -16,6 +15,8 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"go.uber.org/goleak"
+
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -87,9 +88,9 @@ func status(code int) func(int, http.ResponseWriter, *http.Request) {
 }
 
 // newSender returns a sender to a URL with the secrets of a text, and its log.
-func newSender(t testing.TB, url, secrets string, transport http.RoundTripper) (*Sender, *lockedBuffer) {
+func newSender(t testing.TB, url, secrets string, transport http.RoundTripper) (*Sender, *syncbuffer.Buffer) {
 	t.Helper()
-	log := new(lockedBuffer)
+	log := new(syncbuffer.Buffer)
 	s, err := New(Options{
 		URL: url, SecretFile: "secrets", Version: "1.2.3", Transport: transport, Log: slog.New(slog.NewTextHandler(log, nil)),
 		ReadFile: func(string) (string, error) { return secrets, nil },
@@ -181,23 +182,3 @@ func (n *network) Close() error {
 
 // Addr implements net.Listener.
 func (*network) Addr() net.Addr { return new(net.UnixAddr) }
-
-// lockedBuffer is a buffer that several goroutines write to.
-type lockedBuffer struct {
-	mu     sync.Mutex // guards buffer
-	buffer bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *lockedBuffer) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(text)
-}
-
-// String returns what was written.
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
-}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 // TestSign checks the signature of an example that was computed by the reference library.
@@ -59,7 +61,7 @@ func TestRotation(t *testing.T) {
 		old, next := newSecret(), newSecret()
 		text, err := old+"\n", error(nil)
 		e := &endpoint{t: t, secret: old}
-		var log lockedBuffer
+		var log syncbuffer.Buffer
 		s, openErr := New(Options{
 			URL: "http://127.0.0.1/", SecretFile: "secrets", Transport: serve(t, e), Log: slog.New(slog.NewTextHandler(&log, nil)),
 			ReadFile: func(string) (string, error) { return text, err },

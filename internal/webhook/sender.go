@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/logthrottle"
 )
 
 const (
@@ -52,7 +54,7 @@ type Sender struct {
 	queue     chan message
 
 	sent, failed, dropped, queued atomic.Int64
-	failures, drops               throttle
+	failures, drops               logthrottle.Throttle
 
 	mu    sync.Mutex // guards ended: nothing is queued after it is true
 	ended bool
@@ -79,6 +81,7 @@ func New(o Options) (*Sender, error) {
 		return nil, fmt.Errorf("open webhook: %w", err)
 	}
 	s := &Sender{
+		failures: logthrottle.Throttle{Period: logPause, Now: o.Now}, drops: logthrottle.Throttle{Period: logPause, Now: o.Now},
 		url: o.URL, host: u.Host, agent: "limitgate/" + o.Version, secrets: secrets,
 		transport: o.Transport, log: o.Log, now: o.Now, queue: make(chan message, maxQueued),
 	}
@@ -104,7 +107,7 @@ func (s *Sender) Send(e Event) (queued bool) {
 	}
 	if err != nil {
 		n := s.dropped.Add(1)
-		if s.drops.allow(s.now()) {
+		if s.drops.Allow() {
 			s.log.Warn("dropping an event for the webhook", "type", e.Type, "error", err, "dropped", n)
 		}
 	}
@@ -137,13 +140,4 @@ func (s *Sender) add(m message) error {
 // Counts returns how many events there were since the start, and how many wait.
 func (s *Sender) Counts() Counts {
 	return Counts{Sent: s.sent.Load(), Failed: s.failed.Load(), Dropped: s.dropped.Load(), Queued: s.queued.Load()}
-}
-
-// throttle limits how often a line is logged.
-type throttle struct{ last atomic.Int64 } // in seconds
-
-// allow reports whether a line may be logged: at most once in logPause.
-func (t *throttle) allow(now time.Time) bool {
-	last, at := t.last.Load(), now.Unix()
-	return at-last >= int64(logPause/time.Second) && t.last.CompareAndSwap(last, at)
 }

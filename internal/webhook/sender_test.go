@@ -161,6 +161,42 @@ func (f failing) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("it fails")
 }
 
+// TestLastPlace checks that an event counts as waiting only if it got the last place of the queue.
+func TestLastPlace(t *testing.T) {
+	s, _ := newSender(t, "http://127.0.0.1/", newSecret(), nil)
+	for range maxQueued {
+		if err := s.add(message{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.add(message{}); !errors.Is(err, errFull) {
+		t.Errorf("one more: %v", err)
+	}
+	expect(t, s, Counts{Queued: maxQueued})
+}
+
+// TestID checks which ids an event may have.
+func TestID(t *testing.T) {
+	for _, id := range []string{"a", "Z", "0", "9", "z-A_5", strings.Repeat("a", maxID)} {
+		if _, err := newMessage(Event{ID: id}); err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, c := range "`{@[/:.,+ é" {
+		if _, err := newMessage(Event{ID: "a" + string(c)}); err == nil {
+			t.Errorf("%q is taken", c)
+		}
+	}
+}
+
+// TestMarkup checks that characters of markup are one byte each, as they were sent.
+func TestMarkup(t *testing.T) {
+	m, err := newMessage(Event{ID: "a", Data: "<&>"})
+	if err != nil || !strings.Contains(string(m.body), `"data":"<&>"}`) {
+		t.Errorf("%s, %v", m.body, err)
+	}
+}
+
 // TestLargestBody checks that a body may have the largest size, and no byte more.
 func TestLargestBody(t *testing.T) {
 	body, err := json.Marshal(payload{Data: ""})
