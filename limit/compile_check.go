@@ -82,7 +82,7 @@ func (c *compiler) warnMissing(l *Limit, optional string) bool {
 		return false
 	}
 	for _, other := range c.plans[l.Plan].limits {
-		if other.enforcedAlways() && other.Action == ActionLimit && len(other.when) == 0 && len(other.by) == 0 {
+		if other.EnforcedAlways() && other.Action == ActionLimit && len(other.when) == 0 && len(other.by) == 0 {
 			return false
 		}
 	}

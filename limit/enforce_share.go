@@ -109,8 +109,8 @@ func (l *Limit) DescribeMode() string {
 	return "enforce " + share
 }
 
-// enforcedAlways reports whether a limit is enforced in all of its buckets.
-func (l *Limit) enforcedAlways() bool { return l.Mode == ModeEnforce && l.share == 0 }
+// EnforcedAlways reports whether a limit is enforced in all of its buckets.
+func (l *Limit) EnforcedAlways() bool { return l.Mode == ModeEnforce && l.share == 0 }
 
 // enforcedIn returns the share of a limit's buckets in which it is enforced, in percentParts.
 func (l *Limit) enforcedIn() int {

@@ -89,7 +89,7 @@ func (g *group) rate(byTenant bool, replaced map[string]bool) (sum float64, ok b
 	all := false
 	for _, l := range g.candidates {
 		switch {
-		case !l.enforcedAlways():
+		case !l.EnforcedAlways():
 			continue
 		case l.Action == ActionAllow || l.Params.Period >= quotaPeriod || l.byTenant != byTenant || len(l.by) > 0 || l.FixedCost > 0 || replaced[l.ID]:
 			return 0, false

@@ -18,4 +18,4 @@ if ! "$lint" --version >/dev/null 2>&1; then
 		exit 69
 	fi
 fi
-"$lint" deploy/cloudformation/*.yaml
+"$lint" deploy/cloudformation/*.yaml internal/edge/testdata/{waf,cloudfront,usage_plans}*.yaml

@@ -61,6 +61,7 @@ func subcommands() []subcommand {
 		{"shards", "ask a running limitgate for the masters of its store", shardsRunning.run},
 		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
 		{"limits", "lint and explain limits files, and bring them into tables and back", runLimits},
+		{"edge", "render limits as CloudFormation for WAF, CloudFront and API Gateway", runEdge},
 		{"audit", "show every change that was made to a tenant of a table", runAudit},
 		{"cells", "show the cells that share the limits of a table, and change them", runCells},
 		{"controlplane", "carry changes of a table of limits to all proxies", runControlPlane},

@@ -141,6 +141,11 @@ var table = map[string]row{
 		reason:  "a table and texts made of it: of the other packages it knows the names of metrics",
 		settled: true,
 	},
+	"internal/edge": {
+		reason:  "numbers and text made of limits: it reads no file, and calls nothing of AWS",
+		imports: []string{"limit", "limit/bucket"},
+		settled: true,
+	},
 	"examples/demo": {
 		reason: "a client, which knows the protocol alone",
 	},
