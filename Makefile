@@ -129,6 +129,11 @@ observing: ## Measure what metrics, EMF and open pages cost: memory, a scrape, p
 	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags long -run LongObserving -count=1 -timeout=10m -v ./integration
 
+.PHONY: plan-check
+plan-check: ## Load a Redis as a plan of limitgate plan says, and print the part of a processor it takes; half a minute
+	folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
+		go test -tags long -run LongPlan -count=1 -timeout=5m -v ./cluster/doctor
+
 .PHONY: outage-story
 outage-story: ## Kill a master for a minute, and compare page, metrics, alerts and runbook; prints a timeline; two minutes
 	promtool=$$(scripts/provision.sh promtool) && folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder LIMITGATE_PROMTOOL=$$promtool \

@@ -26,6 +26,9 @@ type Options struct {
 	Store cluster.Options
 	// DecisionTimeout is the time limit of a decision. Round trips are compared with it.
 	DecisionTimeout time.Duration
+	// MeasureCPU also measures the processor time that calls take on one master, in a load of
+	// some two seconds.
+	MeasureCPU bool
 }
 
 // Inspect finds out what a store supports, and which mode a Store would use. It makes the
@@ -49,7 +52,7 @@ func Inspect(ctx context.Context, opts Options) (*Report, error) {
 		return nil, err
 	}
 	in := &inspection{
-		opts: store, decisionTimeout: opts.DecisionTimeout, prober: prober,
+		opts: store, decisionTimeout: opts.DecisionTimeout, measureCPU: opts.MeasureCPU, prober: prober,
 		report: &Report{Masters: []MasterReport{}, Findings: []Finding{}},
 	}
 	in.contactAll(ctx)
@@ -65,6 +68,7 @@ type inspection struct {
 	opts cluster.Options
 	// decisionTimeout is the time limit of a decision.
 	decisionTimeout time.Duration
+	measureCPU      bool
 	prober          *cluster.Prober
 	layout          *cluster.Layout // nil until an address has answered
 	first           *AddressReport  // the address that layout was fetched from
@@ -86,6 +90,12 @@ func (in *inspection) examineAll(ctx context.Context) {
 	wg.Wait()
 	for i, m := range masters {
 		m.measure(ctx, share(ctx, len(masters)-i))
+		if i == 0 && in.measureCPU {
+			var err error
+			if m.report.CPU, err = m.measureCPU(ctx); err != nil {
+				m.report.CPUError = cluster.Explain(err)
+			}
+		}
 	}
 	for _, m := range masters {
 		wg.Go(func() { m.cleanUp(ctx) })

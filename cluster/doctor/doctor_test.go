@@ -377,3 +377,31 @@ func TestInspectRefusesNoAddress(t *testing.T) {
 		t.Error("no address is accepted")
 	}
 }
+
+// TestInspectCPU: the first master is measured with each number of buckets, on keys that are
+// removed.
+func TestInspectCPU(t *testing.T) {
+	c := redistest.SharedCluster(t)
+	c.FlushAll(t)
+	report, err := Inspect(t.Context(), Options{Store: cluster.Options{Addrs: c.Addrs(), DialTimeout: 5 * time.Second, IOTimeout: 5 * time.Second}, DecisionTimeout: time.Second, MeasureCPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := report.Masters[0].CPU
+	if len(got) != 3 || report.Masters[0].CPUError != "" || report.Masters[1].CPU != nil {
+		t.Fatalf("got %+v, %q", got, report.Masters[0].CPUError)
+	}
+	for i, n := range []int{1, 2, 4} {
+		if p := got[i]; p.Buckets != n || p.Calls%p.PerScript != 0 || p.CPU <= 0 || time.Duration(p.Calls)*p.CPU > 10*time.Second {
+			t.Errorf("%+v, want %d buckets", p, n)
+		}
+	}
+	if got[2].CPU <= got[0].CPU {
+		t.Errorf("four buckets take %s, one %s", got[2].CPU, got[0].CPU)
+	}
+	for _, node := range c.Nodes {
+		if keys := node.CLI(t, "KEYS", "*"); strings.TrimSpace(keys) != "" {
+			t.Errorf("keys are left: %s", keys)
+		}
+	}
+}

@@ -50,6 +50,10 @@ type MasterReport struct {
 	// RoundTrip is the duration of a PING.
 	RoundTrip RoundTrip `json:"round_trip"`
 	Decision  Decision  `json:"decision"`
+	// CPU is measured on the first master if that is asked for; CPUError is the reason why it
+	// could not be.
+	CPU      []CallCPU `json:"cpu,omitempty"`
+	CPUError string    `json:"cpu_error,omitempty"`
 	// MemoryPolicy is maxmemory-policy, empty if the node does not report it.
 	MemoryPolicy string `json:"maxmemory_policy,omitempty"`
 	// AOF reports whether every write is appended to a file; nil if the node does not

@@ -29,6 +29,10 @@ PINGs and 1,600 decisions on keys of its own, lg:probe:*, which it removes, and
 which expire within seconds in any case. It needs no CONFIG and no DEBUG, and no
 right that the proxy does not need.
 
+With --measure it loads the first master for two seconds with decisions on such
+keys, reads the processor time that they took from INFO, and writes a file for
+limitgate plan --measured. The load of other clients counts in: choose a quiet time.
+
 It prints its findings for people, or with --json for machines, and exits with
 0 when limitgate can use the store, with warnings or without, with 1 when
 something fails and with 64 when the arguments are wrong.`
@@ -41,6 +45,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	timeout := fs.Duration("timeout", 10*time.Second, "how long all of it may take")
 	decision := fs.Duration("decision-timeout", 5*time.Millisecond, "the one that serve is given: round trips are judged by it")
 	limits := fs.String("limits", "", "the `file` that serve is given, to say which --backstop-total-rate would fit")
+	measure := fs.String("measure", "", "write the processor time of a call into this `file`, after a load of two seconds on one master")
 	var ceiling ceilingFlags
 	ceiling.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
@@ -73,7 +78,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	report, err := doctor.Inspect(ctx, doctor.Options{Store: client.Options, DecisionTimeout: *decision})
+	report, err := doctor.Inspect(ctx, doctor.Options{Store: client.Options, DecisionTimeout: *decision, MeasureCPU: *measure != ""})
 	if err != nil {
 		return fail(env, err)
 	}
@@ -86,6 +91,9 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 				return fail(env, fmt.Errorf("doctor: %s is a limitgate, not a Redis: name the nodes that its own --redis names", addr))
 			}
 		}
+	}
+	if err := writeMeasured(report, *measure, settings.UsesRedisTLS(), time.Now()); err != nil {
+		return fail(env, err)
 	}
 	return printReport(env, report, *asJSON)
 }

@@ -70,6 +70,7 @@ func subcommands() []subcommand {
 		{"bypass", "make keys, and tokens that let requests pass the limits", runBypass},
 		{"hash-password", "make a password for the file of users, and its hash", runHashPassword},
 		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
+		{"plan", "plan the capacity for a load, and print the monthly bill", runPlan},
 		{"version", "print the version", runVersion},
 	}
 }

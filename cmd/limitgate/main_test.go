@@ -19,7 +19,7 @@ func command(args ...string) (stdout, stderr string, code int) {
 // TestHelp: help with a command prints the same as the command's own --help, which lists
 // the exit codes.
 func TestHelp(t *testing.T) {
-	for _, words := range []string{"serve", "check", "doctor", "limits lint", "limits explain", "limits diff", "limits push", "limits pull", "limits history", "limits watch", "limits rollback", "limits confirm", "audit", "controlplane", "replay"} {
+	for _, words := range []string{"serve", "check", "doctor", "limits lint", "limits explain", "limits diff", "limits push", "limits pull", "limits history", "limits watch", "limits rollback", "limits confirm", "audit", "controlplane", "replay", "plan"} {
 		args := strings.Fields(words)
 		own, _, code := command(append(args, "--help")...)
 		if code != exitOK || !strings.Contains(own, "Usage:") || !strings.Contains(own, "64 when the") && !strings.Contains(own, "64\nwhen the") {
@@ -46,6 +46,8 @@ func TestBadArguments(t *testing.T) {
 		{"help nope", "limitgate: there is no command"},
 		{"serve --bogus --nope", "limitgate serve: flag --bogus: unknown flag; limitgate serve --help lists them\nlimitgate serve: flag --nope: "},
 		{"check t", "limitgate check: tenant, op and ip are needed"},
+		{"plan", "limitgate plan: --rps is needed"},
+		{"plan --rps 1M --picture", "limitgate plan: flag needs an argument"},
 		{"doctor", "limitgate doctor: an address is needed"},
 		{"limits lint", "limitgate limits lint: one file is needed"},
 		{"limits explain " + sample + " t - - DIM user", "limitgate limits explain: syntax error: DIM needs a name and a value behind it"},
