@@ -27,8 +27,9 @@ type RLS struct {
 	ResponseHeaders, RequestHeaders *RLSHeaders
 	// Metadata describes each request in dynamic metadata.
 	Metadata bool
-	// ForceStart serves requests before Config has a good configuration.
-	ForceStart bool
+	// ForceStart serves requests before Config has a good configuration. HealthyWithConfig makes
+	// the service healthy only when it has one, as it is without an XDS or ForceStart anyway.
+	ForceStart, HealthyWithConfig bool
 	// NearLimit is the part of a limit above which hits count as near it; 0 is the default.
 	NearLimit float64
 	// MaxConnectionAge is how long a connection lives, 0 for ever, and MaxConnectionAgeGrace how

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/limitgate/limitgate/internal/redistest"
 )
@@ -76,11 +79,20 @@ func TestEnvoyMeshes(t *testing.T) {
 	}
 }
 
-// TestEnvoyForceStart: a service that may start without limits admits, is healthy when it has them, and
-// counts those that it refused.
+// TestEnvoyForceStart: a service that may start without limits admits, is healthy, unless it waits for them,
+// and counts those that it refused.
 func TestEnvoyForceStart(t *testing.T) {
 	root := t.TempDir()
 	p, debug := launchEnvoy(t, "FORCE_START_WITHOUT_INITIAL_CONFIG=true", "RUNTIME_ROOT="+root, "REDIS_URL="+redistest.Start(t).Addr)
+	waits, _ := launchEnvoy(t, "FORCE_START_WITHOUT_INITIAL_CONFIG=true", "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED=true", "RUNTIME_ROOT="+root, "REDIS_URL="+redistest.Start(t).Addr)
+	health := func(p *proxy) string {
+		h, err := healthpb.NewHealthClient(p.rateLimitConn(t)).Check(t.Context(), &healthpb.HealthCheckRequest{Service: "ratelimit"})
+		return fmt.Sprint(h.GetStatus(), err)
+	}
+	eventually(t, "the health of a service that does not wait", func() bool { return health(p) == "SERVING <nil>" })
+	if got := health(waits); got != "NOT_SERVING <nil>" {
+		t.Errorf("the health of a service that waits for limits: %s", got)
+	}
 	c := p.rateLimitClient(t)
 	if got, err := asksMesh(t.Context(), c, "tight=x"); err != nil || got != "OK 0" {
 		t.Errorf("without limits: %s, %v", got, err)
@@ -98,6 +110,7 @@ func TestEnvoyForceStart(t *testing.T) {
 		got, err := asksMesh(t.Context(), c, "tight=x")
 		return err == nil && got == "OK 2"
 	})
+	eventually(t, "the health of a service that waited", func() bool { return health(waits) == "SERVING <nil>" })
 	if got := getText(t, debug+"/stats"); !strings.Contains(got, "ratelimit_service_config_load_error 1\n") || !strings.Contains(got, "ratelimit_service_config_load_success 1\n") {
 		t.Errorf("/stats: %s", got)
 	}

@@ -34,6 +34,12 @@ var servesRateLimits = regexp.MustCompile(`rls=(\S+)`)
 // rateLimitClient returns a client of the proxy's rate limit service.
 func (p *proxy) rateLimitClient(t *testing.T) rls.RateLimitServiceClient {
 	t.Helper()
+	return rls.NewRateLimitServiceClient(p.rateLimitConn(t))
+}
+
+// rateLimitConn returns a connection to the proxy's rate limit service.
+func (p *proxy) rateLimitConn(t *testing.T) *grpc.ClientConn {
+	t.Helper()
 	found := servesRateLimits.FindStringSubmatch(p.output())
 	if found == nil {
 		t.Fatalf("no address of the rate limit service\n%s", p.output())
@@ -43,7 +49,7 @@ func (p *proxy) rateLimitClient(t *testing.T) rls.RateLimitServiceClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return rls.NewRateLimitServiceClient(conn)
+	return conn
 }
 
 // asksMesh asks about descriptors of one entry each, and returns the codes.

@@ -67,7 +67,7 @@ func ensureCurl(tb testing.TB, folder string) {
 
 // documents are the documents whose commands are run, with the smallest number of
 // commands in each.
-var documents = map[string]int{"README.md": 9, "docs/commands.md": 6, "docs/operations.md": 8, "docs/users.md": 1, "docs/edge.md": 3, "docs/moving/redis-cell.md": 1, "docs/moving/throttlecrab.md": 1, "docs/moving/nginx.md": 1, "docs/moving/kong.md": 1}
+var documents = map[string]int{"README.md": 9, "docs/commands.md": 6, "docs/operations.md": 8, "docs/users.md": 1, "docs/edge.md": 3, "docs/envoy-examples.md": 3, "docs/moving/redis-cell.md": 1, "docs/moving/throttlecrab.md": 1, "docs/moving/nginx.md": 1, "docs/moving/kong.md": 1}
 
 // TestReadme runs every command in the documents' console blocks in a shell, with a fresh
 // proxy and a cluster, and compares their output. It compares only the first word of each

@@ -33,6 +33,11 @@ const (
 // own. Counters are escaped as values are.
 const descriptorPrefix = "lg:d:{"
 
+// AppendDescriptorKey appends the key of a counter's bucket in the store.
+func AppendDescriptorKey(dst []byte, counter string) []byte {
+	return append(appendEscaped(append(dst, descriptorPrefix...), counter), TagEnd)
+}
+
 // NewDescriptorLimit returns a limit of descriptors: count units in each window of period
 // microseconds, which are counted from the epoch. ID names it for people. It fails open, and any
 // number of requests may share it.
@@ -55,8 +60,7 @@ func (b *Buffer) bindDescriptors(req *Request) Resolved {
 	for i := range req.Descriptors {
 		d := &req.Descriptors[i]
 		begin := len(b.names)
-		b.names = appendEscaped(append(b.names, descriptorPrefix...), d.Counter)
-		b.names = append(b.names, TagEnd)
+		b.names = AppendDescriptorKey(b.names, d.Counter)
 		n := len(b.names)
 		b.Items = append(b.Items, Item{Limit: d.Limit, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: n - begin, Cost: d.Cost})
 		b.Calls = append(b.Calls, Call{First: len(b.Items) - 1, Last: len(b.Items)})

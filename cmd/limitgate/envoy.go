@@ -136,7 +136,7 @@ func applyEnvoy(s *config.Settings, er *rlsenv.Settings) {
 			s.RLS.XDS.CA, s.RLS.XDS.Cert, s.RLS.XDS.Key, s.RLS.XDS.ServerName = t.CA, t.Cert, t.Key, t.ServerName
 		}
 	}
-	s.RLS.ForceStart = er.ForceStart
+	s.RLS.ForceStart, s.RLS.HealthyWithConfig = er.ForceStart, er.HealthyWithConfig
 	s.RLS.Shadow, s.RLS.Quota, s.RLS.Metadata, s.RLS.NearLimit = er.Shadow, er.Quota, er.Metadata, er.NearLimit
 	s.RLS.MaxConnectionAge, s.RLS.MaxConnectionAgeGrace = er.MaxConnectionAge, er.MaxConnectionAgeGrace
 	if h := er.ResponseHeaders; h != nil {

@@ -23,9 +23,12 @@ const limitsAbout = `Works on limits files, and on tables of limits.
 Usage:
 
 	limitgate limits lint [--strict [--backstop-total-rate N] [--instances N]] FILE
+	limitgate limits lint [--rls-merge-domains] FOLDER
 	limitgate limits --addr ADDRESS [TENANT]
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
+	limitgate limits explain [--domain DOMAIN] [--json] FOLDER KEY=VALUE,... [KEY=VALUE,... ...]
 	limitgate limits import nginx|kong|rules FILE
+	limitgate limits import envoy [--tenant-key KEY] FOLDER
 	limitgate limits suggest ACCESS_LOG
 	limitgate limits diff OLD NEW
 	limitgate limits diff FILE dynamodb://TABLE
@@ -43,6 +46,12 @@ which would fit.
 
 explain says which limits one request would meet, and why. DIM stands before
 every dimension.
+
+A FOLDER has the files of envoyproxy/ratelimit, for --rls-config of serve. lint lists
+the mistakes of all files at once, and warns of what has no effect. explain takes the
+descriptors of a request, each its entries with commas between them; a backslash stands
+before a comma or an = that is part of a word. It names the rule that each meets and
+its counter, or the first entry that meets nothing, and what would have matched.
 
 With --addr it prints the limits in force of a running limitgate. import makes a
 limits file of the configuration of another limiter, suggest one of an access log.
@@ -112,10 +121,17 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	strict := fs.Bool("strict", false, "also demand on_error on every limit, and a secret if addresses are counted")
 	ttl := ipMaxTTLFlag(fs)
 	secret := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with")
+	merge := mergeDomainsFlag(fs)
 	var ceiling ceilingFlags
 	ceiling.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
+	}
+	if code, done := checkFolderFlags(env, fs, fs.Arg(0), "rls-merge-domains"); done {
+		return code
+	}
+	if fs.NArg() == 1 && isFolder(fs.Arg(0)) {
+		return lintEnvoy(env, fs.Arg(0), *merge)
 	}
 	if err := ceiling.check(); err != nil {
 		fmt.Fprintf(env.stderr, "limitgate limits lint: %s\n", err)
@@ -206,10 +222,19 @@ func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limi
 func runExplain(_ context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits explain", limitsAbout,
 		`limitgate limits explain examples/limits.yaml acme "POST /v1/payments" 203.0.113.7`,
-		`limitgate limits explain examples/limits.yaml acme "GET /v1/search" - 1 DIM user u1`)
+		`limitgate limits explain examples/limits.yaml acme "GET /v1/search" - 1 DIM user u1`,
+		"limitgate limits explain examples/envoy/ratelimit/config route=login,remote_address=203.0.113.7")
 	secretFile := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with, to print the keys of a store")
+	var envoy envoyExplainFlags
+	envoy.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
+	}
+	if code, done := checkFolderFlags(env, fs, fs.Arg(0), "rls-merge-domains", "domain", "json"); done {
+		return code
+	}
+	if fs.NArg() > 0 && isFolder(fs.Arg(0)) {
+		return explainEnvoy(env, fs.Args(), envoy, *secretFile)
 	}
 	if fs.NArg() < 4 {
 		fmt.Fprintln(env.stderr, "limitgate limits explain: a file, tenant, op and ip are needed; limitgate limits explain --help says more")
@@ -224,11 +249,9 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "limitgate limits explain: %s; limitgate limits explain --help says more\n", err)
 		return exitUsage
 	}
-	secret := limit.RandomSecret()
-	if *secretFile != "" {
-		if secret, err = config.ReadSecret(*secretFile); err != nil {
-			return fail(env, err)
-		}
+	secret, err := readOrMakeSecret(*secretFile)
+	if err != nil {
+		return fail(env, err)
 	}
 	l, err := localLimiter(set, secret)
 	if err != nil {
@@ -237,6 +260,14 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	var batch limiter.Batch
 	explanationOf(&req, l.Explain(&batch, &req), *secretFile == "").print(env.stdout)
 	return exitOK
+}
+
+// readOrMakeSecret returns the secret of a file, or a random one without a file.
+func readOrMakeSecret(path string) ([]byte, error) {
+	if path == "" {
+		return limit.RandomSecret(), nil
+	}
+	return config.ReadSecret(path)
 }
 
 // localLimiter returns a limiter on an empty memory store.

@@ -107,6 +107,12 @@ func TestMistakes(t *testing.T) {
 		{[]string{"suggest", "access.log"}, "there is no command \"suggest\"; did you mean limits suggest?"},
 		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
 		{[]string{"limits", "lnt", sample}, "there is no command \"lnt\"; did you mean lint?"},
+		{[]string{"limits", "lint", "--strict", shopLimits}, "--strict has no effect on a folder of Envoy's limits: it belongs to a limits file"},
+		{[]string{"limits", "explain", "--domain", "shop", sample, "acme", "-", "-"}, "--domain has no effect on a limits file: it belongs to a folder of Envoy's limits"},
+		{[]string{"limits", "explain", shopLimits}, "descriptors are needed: limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
+		{[]string{"limits", "explain", shopLimits, "tenant"}, `"tenant" is no entry: write KEY=VALUE`},
+		{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
+		{[]string{"limits", "import", "envy", shopLimits}, "nginx, kong or rules, and a file, or envoy and a folder, are needed"},
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)

@@ -210,6 +210,10 @@ var table = map[string]row{
 		reason:  "the sample limits as bytes, built into the binary",
 		settled: true,
 	},
+	"examples/envoy": {
+		reason:    "decodes configurations of other software, and compares them with limits",
+		testsOnly: true,
+	},
 	"internal/accesslog": {
 		reason:  "reads lines of other software, from the reader of its caller",
 		settled: true,
@@ -286,7 +290,8 @@ var table = map[string]row{
 		settled: true,
 	},
 	"internal/limitimport": {
-		reason: "turns text into text: it knows the syntax of limits files, not their meaning",
+		reason:  "turns text into text: it knows the syntax of limits files, not their meaning",
+		imports: []string{"internal/rlsconfig"},
 	},
 	"internal/rlsenv": {
 		reason:  "reads the environment of other software, which it receives as text",

@@ -5,6 +5,7 @@
 package limitimport
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,13 +22,15 @@ type Result struct {
 
 // Remark says what of a configuration is not in the limits file, or means something else there.
 type Remark struct {
-	Line int // of the configuration
+	File string // of a configuration of several files
+	Line int    // of the configuration
 	Text string
 }
 
 // imported is a limit of the file.
 type imported struct {
 	id, rate, algorithm, group string
+	action                     string // in place of a rate
 	by                         []string
 	when                       []condition
 	burst                      int64 // 0 for a limit that has none
@@ -41,13 +44,19 @@ type condition struct{ dimension, pattern string }
 // draft collects limits and remarks.
 type draft struct {
 	tenant, shared []imported // the limits of the plan, and those that span tenants
+	maxLevels      int        // 0 for the usual number
 	remarks        []Remark
 	added          map[string]bool // the limits
 	said           map[Remark]bool // the remarks; those of the whole configuration without a line
 }
 
 func (d *draft) remark(line int, format string, args ...any) {
-	r := Remark{line, fmt.Sprintf(format, args...)}
+	d.remarkAt("", line, format, args...)
+}
+
+// remarkAt adds a remark about a configuration of several files.
+func (d *draft) remarkAt(file string, line int, format string, args ...any) {
+	r := Remark{file, line, fmt.Sprintf(format, args...)}
 	if d.isNew(r) {
 		d.remarks = append(d.remarks, r)
 	}
@@ -56,7 +65,7 @@ func (d *draft) remark(line int, format string, args ...any) {
 // remarkOnce adds a remark that is true of the whole configuration, at its first line.
 func (d *draft) remarkOnce(line int, text string) {
 	if d.isNew(Remark{Text: text}) {
-		d.remarks = append(d.remarks, Remark{line, text})
+		d.remarks = append(d.remarks, Remark{Line: line, Text: text})
 	}
 }
 
@@ -95,6 +104,9 @@ func (d *draft) result() Result {
 	name(d.shared, used)
 	var b strings.Builder
 	b.WriteString("version: 1\n")
+	if d.maxLevels > 0 {
+		fmt.Fprintf(&b, "max_levels: %d\n", d.maxLevels)
+	}
 	if len(d.tenant) > 0 {
 		b.WriteString("default_plan: default\nplans:\n  default:\n")
 		for i := range d.tenant {
@@ -107,7 +119,7 @@ func (d *draft) result() Result {
 			d.shared[i].write(&b, "  ")
 		}
 	}
-	slices.SortStableFunc(d.remarks, func(a, b Remark) int { return a.Line - b.Line })
+	slices.SortStableFunc(d.remarks, func(a, b Remark) int { return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line) })
 	return Result{[]byte(b.String()), d.remarks}
 }
 
@@ -124,20 +136,24 @@ func name(limits []imported, used map[string]int) {
 	general := map[string]string{}
 	place := func(l *imported) string { return l.group + ":" + strings.Join(l.by, ",") }
 	for i := range limits {
-		if l := &limits[i]; len(l.when) == 0 {
+		if l := &limits[i]; len(l.when) == 0 && l.action == "" {
 			general[place(l)] = l.id
 		}
 	}
 	for i := range limits {
-		if l := &limits[i]; len(l.when) > 0 && general[place(l)] != "" {
-			l.replaces = []string{general[place(l)]}
+		l := &limits[i]
+		if id := general[place(l)]; len(l.when) > 0 && id != "" && l.action == "" && !slices.Contains(l.replaces, id) {
+			l.replaces = append(l.replaces, id)
 		}
 	}
 }
 
 // write writes a limit.
 func (l *imported) write(b *strings.Builder, indent string) {
-	fmt.Fprintf(b, "%s- {id: %s, by: [%s]", indent, l.id, strings.Join(l.by, ", "))
+	fmt.Fprintf(b, "%s- {id: %s", indent, l.id)
+	if len(l.by) > 0 || l.action == "" {
+		fmt.Fprintf(b, ", by: [%s]", strings.Join(l.by, ", "))
+	}
 	for i, c := range l.when {
 		begin := ", when: {"
 		if i > 0 {
@@ -148,7 +164,7 @@ func (l *imported) write(b *strings.Builder, indent string) {
 	if len(l.when) > 0 {
 		b.WriteString("}")
 	}
-	for _, field := range []struct{ name, value string }{{"group", l.group}, {"rate", l.rate}, {"algorithm", l.algorithm}} {
+	for _, field := range []struct{ name, value string }{{"group", l.group}, {"action", l.action}, {"rate", l.rate}, {"algorithm", l.algorithm}} {
 		if field.value != "" {
 			fmt.Fprintf(b, ", %s: %s", field.name, field.value)
 		}
@@ -162,11 +178,14 @@ func (l *imported) write(b *strings.Builder, indent string) {
 	if l.shadow {
 		b.WriteString(", mode: shadow")
 	}
-	onError := "open"
-	if l.closed {
-		onError = "closed"
+	switch {
+	case l.action != "":
+		b.WriteString("}\n")
+	case l.closed:
+		b.WriteString(", on_error: closed}\n")
+	default:
+		b.WriteString(", on_error: open}\n")
 	}
-	fmt.Fprintf(b, ", on_error: %s}\n", onError)
 }
 
 // quoted returns text as a YAML scalar: JSON is YAML.

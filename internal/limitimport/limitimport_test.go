@@ -35,19 +35,23 @@ func TestImport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := describe(read(content))
-		want := path + ".want"
-		if *update {
-			if err := os.WriteFile(want, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if expected, err := os.ReadFile(want); err != nil || string(expected) != got {
-			t.Errorf("%s: %v, got\n%s\nwant\n%s", path, err, got, expected)
-		}
+		expect(t, path+".want", describe(read(content)))
 	}
 	if tested < 6 {
 		t.Errorf("only %d configurations are tested", tested)
+	}
+}
+
+// expect compares a description of an import with that in a file.
+func expect(t *testing.T, want, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(want, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if expected, err := os.ReadFile(want); err != nil || string(expected) != got {
+		t.Errorf("%v, got\n%s\nwant %s\n%s", err, got, want, expected)
 	}
 }
 
@@ -59,7 +63,11 @@ func describe(r Result, err error) string {
 	var b strings.Builder
 	b.Write(r.File)
 	for _, remark := range r.Remarks {
-		fmt.Fprintf(&b, "# line %d: %s\n", remark.Line, remark.Text)
+		file := ""
+		if remark.File != "" {
+			file = filepath.Base(remark.File) + " "
+		}
+		fmt.Fprintf(&b, "# %sline %d: %s\n", file, remark.Line, remark.Text)
 	}
 	if _, warnings, err := config.ParseLimits("limits.yaml", r.File, limit.CompileOptions{IPMaxTTL: 3600e6}); err != nil {
 		fmt.Fprintf(&b, "# %s\n", err)

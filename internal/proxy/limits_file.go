@@ -29,7 +29,7 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 	if s.Updates != "" || s.LimitsSnapshot != "" {
 		log.Warn("--updates and --limits-snapshot are for limits of a table and have no effect on a file", "limits", s.Limits)
 	}
-	if s.Limits == "" && s.UsesRedis() {
+	if s.Limits == "" && s.UsesRedis() && s.RLS.Listen == "" { // which may be all that is asked
 		log.Warn("no limits are set: every request is admitted or denied by the built-in sample of limits", "default_plan", source.Set().Plan(""),
 			"advice", "set --limits FILE or --limits dynamodb://TABLE; RL.LIMITS lists the limits of the sample")
 	}

@@ -28,7 +28,7 @@ type rateLimitService struct {
 	service *envoy.Service
 	server  *envoy.Server
 	follow  run.Part    // follows the configuration
-	loaded  func() bool // there is a configuration
+	healthy func() bool // there is a configuration, or none is needed
 	front   net.Listener
 	http    net.Listener // nil without the setting, as debug is
 	debug   net.Listener
@@ -52,6 +52,9 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 	})
 	if err := r.openConfig(s, p.log); err != nil {
 		return nil, err
+	}
+	if !s.HealthyWithConfig {
+		r.healthy = func() bool { return true }
 	}
 	encrypted, err := p.rlsTLS()
 	if err != nil {
@@ -120,7 +123,7 @@ func (r *rateLimitService) httpPaths(ctx context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /json", r.service.JSON)
 	mux.HandleFunc("GET /healthcheck", func(w http.ResponseWriter, _ *http.Request) {
-		if ctx.Err() != nil || !r.loaded() {
+		if ctx.Err() != nil || !r.healthy() {
 			http.Error(w, "draining, or without a configuration", http.StatusInternalServerError)
 			return
 		}

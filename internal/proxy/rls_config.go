@@ -28,7 +28,7 @@ func (r *rateLimitService) openConfig(s *config.RLS, log *slog.Logger) error {
 		return errors.New("the rate limit service needs limits: name their folder by --rls-config")
 	}
 	folder := envoy.NewFolder(s.Config, opts, r.service, log)
-	r.follow, r.loaded = folder.Run, folder.Loaded
+	r.follow, r.healthy = folder.Run, folder.Loaded
 	if err := folder.Load(); err != nil && s.ForceStart {
 		folder.Failed(err)
 	} else if err != nil {
@@ -73,16 +73,16 @@ func (r *rateLimitService) openXDS(x *config.RLSXDS, opts rlsconfig.Options, log
 	if err != nil {
 		return fmt.Errorf("connect to xDS server: %w", err)
 	}
-	r.follow, r.loaded = client.Run, func() bool { return client.Status().Loaded }
+	r.follow, r.healthy = client.Run, func() bool { return client.Status().Loaded }
 	return nil
 }
 
-// healthEvery is how often the health service learns whether there is a configuration.
+// healthEvery is how often the health service learns whether it is healthy.
 const healthEvery = 100 * time.Millisecond
 
-// reportHealth makes the health service report that there is a configuration, when there is.
+// reportHealth makes the health service report that this one is healthy, when it is.
 func (r *rateLimitService) reportHealth(ctx context.Context) error {
-	for !r.loaded() {
+	for !r.healthy() {
 		if !run.Sleep(ctx, healthEvery) {
 			return nil
 		}

@@ -29,6 +29,7 @@ type compiler struct {
 	addresses map[string]bool
 	config    Config
 	edges     map[string]replacements // by domain
+	wanted    []wanted                // names that are to be replaced
 	compared  int                     // pairs of patterns
 	pathBytes int                     // of all rules
 }
@@ -52,6 +53,9 @@ func compile(docs []*document, opts Options, r *report) (*Config, Problems) {
 	}
 	for _, domain := range slices.Sorted(maps.Keys(c.edges)) {
 		c.checkCircles(c.edges[domain])
+	}
+	if c.mistakes == 0 { // a mistake may have hidden a name
+		c.checkNames()
 	}
 	sortProblems(r.list, docs)
 	r.list = slices.Compact(r.list) // nested merges warn of one key several times
@@ -132,7 +136,7 @@ func (c *compiler) descriptor(d *Domain, parent *node, above *Rule, spec *descri
 	if c.pathBytes += len(r.Path); c.pathBytes > maxPathBytes {
 		c.stop(spec.at, "the keys and values of all descriptors, with those above them, have more than %d bytes", maxPathBytes)
 	}
-	n := &node{at: spec.at}
+	n := &node{at: spec.at, shared: s.shared}
 	if spec.policy != nil {
 		c.policy(r, spec.policy)
 	}

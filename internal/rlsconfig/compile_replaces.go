@@ -27,10 +27,44 @@ func (c *compiler) replaces(r *Rule, specs []replaceSpec) {
 			c.fail(at, "a limit cannot replace itself: remove %s", quote(spec.name.value))
 		default:
 			r.Replaces = append(r.Replaces, spec.name.value)
+			c.wanted = append(c.wanted, wanted{r.Domain, replacement{at, spec.name.value}})
 			if r.Limit.Name != "" {
 				c.addReplacement(r, replacement{spec.at, spec.name.value})
 			}
 		}
+	}
+}
+
+// wanted is a name that a rule of a domain replaces.
+type wanted struct {
+	domain string
+	replacement
+}
+
+// maxNear bounds the names among which a misspelt one is looked for.
+const maxNear = 1000
+
+// checkNames warns of names to replace that no limit of the domain has.
+func (c *compiler) checkNames() {
+	type named struct{ domain, name string }
+	known, names := map[named]bool{}, map[string][]string{} // names by domain
+	for _, r := range c.config.limited {
+		if key := (named{r.Domain, r.Limit.Name}); key.name != "" && !known[key] {
+			known[key] = true
+			names[r.Domain] = append(names[r.Domain], key.name)
+		}
+	}
+	for _, w := range c.wanted {
+		if known[named{w.domain, w.name}] {
+			continue
+		}
+		meant := ""
+		if own := names[w.domain]; len(own) <= maxNear && c.warnings < maxProblems {
+			if meant = didYouMean(w.name, own, ""); meant != "" {
+				meant = ": " + meant
+			}
+		}
+		c.warn(w.at, "no limit of domain %s has the name %s, so nothing is replaced%s", quote(w.domain), quote(w.name), meant)
 	}
 }
 

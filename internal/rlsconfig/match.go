@@ -4,9 +4,10 @@ import "strings"
 
 // node is a descriptor of the configuration in the tree of its domain.
 type node struct {
-	at   place
-	rule *Rule // nil where only descriptors below it have a limit
-	keys map[string]*alternatives
+	at     place
+	rule   *Rule // nil where only descriptors below it have a limit
+	shared bool  // all values have one counter
+	keys   map[string]*alternatives
 }
 
 // alternatives are the descriptors of one level that have the same key.

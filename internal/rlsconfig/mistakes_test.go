@@ -142,6 +142,20 @@ func TestWarnings(t *testing.T) {
 				"f:4: descriptors[0].rate_limit.shadow_mode: warning: it has no effect here: it belongs to a descriptor",
 		},
 		{"asterisk in a key", "domain: d\ndescriptors: [{key: a*}]", "f:2: descriptors[0].key: warning: an asterisk in a key stands for itself: only values have patterns"},
+		{
+			"switches without a limit", "domain: d\ndescriptors:\n- {key: a, shadow_mode: true, quota_mode: true, detailed_metric: true, descriptors: [{key: b}]}\n" +
+				"- {key: c, shadow_mode: true, rate_limit: {unlimited: true, requests_per_unit: 5}}",
+			"f:3: descriptors[0].shadow_mode: warning: it has no effect: the descriptor has no rate_limit of its own, and those below it do not inherit it\n" +
+				"f:3: descriptors[0].quota_mode: warning: it has no effect: the descriptor has no rate_limit of its own, and those below it do not inherit it\n" +
+				"f:3: descriptors[0].detailed_metric: warning: it has no effect: the descriptor has no rate_limit of its own, and those below it do not inherit it\n" +
+				"f:4: descriptors[1].shadow_mode: warning: it has no effect: the descriptor is unlimited\n" +
+				"f:4: descriptors[1].rate_limit.requests_per_unit: warning: it has no effect: the descriptor is unlimited",
+		},
+		{"two switches of metrics", list("{unit: day, requests_per_unit: 1}\n  detailed_metric: true\n  value_to_metric: true"), "f:3: descriptors[0].value_to_metric: warning: it has no effect: detailed_metric has the values of all levels already"},
+		{
+			"replaces no limit", replacing("login other") + "- {key: o, rate_limit: {unit: day, requests_per_unit: 1, name: others}}",
+			`f:3: descriptors[0].rate_limit.replaces[0].name: warning: no limit of domain "d" has the name "other", so nothing is replaced: did you mean others?`,
+		},
 		{"covered by a prefix", patterns("x*", "y*", "xy*", "y*x"), "f:5: descriptors[2]: warning: it never applies: the pattern \"x*\" of line 3 comes first and matches all of its values\n" +
 			"f:6: descriptors[3]: warning: it never applies: the pattern \"y*\" of line 4 comes first and matches all of its values"},
 		{"not covered", patterns("x*z", "x*", "*x", "a*b*c", "a*c*b", "x"), ""},

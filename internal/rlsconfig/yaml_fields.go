@@ -100,7 +100,32 @@ func (y *yamlReader) descriptor(n *yaml.Node, at place, depth int) descriptorSpe
 		}
 	})
 	spec.key.broken = spec.key.broken || misspelt && spec.key.value == ""
+	y.warnIdle(&spec)
 	return spec
+}
+
+// warnIdle warns of switches of a descriptor that change nothing. Resources of xDS have them on all
+// levels.
+func (y *yamlReader) warnIdle(spec *descriptorSpec) {
+	idle := func(key, reason string) { y.warn(spec.at.in(key), "it has no effect: %s", reason) }
+	for _, s := range []struct {
+		on  bool
+		key string
+	}{{spec.shadow, "shadow_mode"}, {spec.quota, "quota_mode"}, {spec.detailedMetric, "detailed_metric"}} {
+		switch {
+		case !s.on:
+		case spec.policy == nil:
+			idle(s.key, "the descriptor has no rate_limit of its own, and those below it do not inherit it")
+		case spec.policy.unlimited && s.key != "detailed_metric":
+			idle(s.key, "the descriptor is unlimited")
+		}
+	}
+	if spec.detailedMetric && spec.valueToMetric && spec.policy != nil {
+		idle("value_to_metric", "detailed_metric has the values of all levels already")
+	}
+	if p := spec.policy; p != nil && p.unlimited && p.requestsPerUnit > 0 {
+		y.warn(p.at.in("requests_per_unit"), "it has no effect: the descriptor is unlimited")
+	}
 }
 
 // policy reads a rate_limit. One that is there twice, or merged, is read into the first one.

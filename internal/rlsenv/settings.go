@@ -22,8 +22,9 @@ type Settings struct {
 	XDS *XDS
 	// MergeDomains lets several files name one domain.
 	MergeDomains bool
-	// ForceStart serves requests before there are limits.
-	ForceStart bool
+	// ForceStart serves requests before there are limits, and HealthyWithConfig is healthy only
+	// after there are.
+	ForceStart, HealthyWithConfig bool
 
 	// Redis has the counters.
 	Redis Redis

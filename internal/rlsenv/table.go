@@ -79,7 +79,7 @@ func configVariables(d *draft) []variable {
 		{"RUNTIME_WATCH_ROOT", "true", toggle(&d.watchRoot), taken, "limits change with the symbolic link and with the files, always"},
 		{"MERGE_DOMAIN_CONFIG", "false", toggle(&d.MergeDomains), taken, "whether several files may have limits of one domain"},
 		{"FORCE_START_WITHOUT_INITIAL_CONFIG", "false", toggle(&d.ForceStart), taken, "serve requests before there are limits"},
-		{"HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", "false", silent(toggle(new(bool))), notNeeded, "the service is healthy only after limits were read, always"},
+		{"HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", "false", toggle(&d.HealthyWithConfig), taken, "healthy only after limits were read; else also before, if it may start without"},
 	}
 }
 

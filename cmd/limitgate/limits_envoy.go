@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/limitgate/limitgate/internal/rlsconfig"
+)
+
+// envoyConfig is the configuration of a folder of envoyproxy/ratelimit. The Config is nil if the
+// files have mistakes.
+type envoyConfig struct {
+	*rlsconfig.Config
+	folder string
+	files  int
+}
+
+// place returns a line of a file as FILE:LINE, from the folder on.
+func (c *envoyConfig) place(file string, line int) string {
+	if name, err := filepath.Rel(c.folder, file); err == nil {
+		file = name
+	}
+	return fmt.Sprintf("%s:%d", file, line)
+}
+
+// isFolder reports whether a path is a folder, which has limits of Envoy.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// mergeDomainsFlag defines the flag of serve for several files of one domain.
+func mergeDomainsFlag(fs *flag.FlagSet) *bool {
+	return fs.Bool("rls-merge-domains", false, "of a folder: several files may describe one domain")
+}
+
+// checkFolderFlags reports flags that have no effect: those of folders if path is a limits file, and
+// all others if it is a folder, but for those of addresses.
+func checkFolderFlags(env *environment, fs *flag.FlagSet, path string, ofFolders ...string) (code int, done bool) {
+	folder := isFolder(path)
+	fs.Visit(func(f *flag.Flag) {
+		if done || strings.HasPrefix(f.Name, "privacy-") || slices.Contains(ofFolders, f.Name) == folder {
+			return
+		}
+		what := "a limits file: it belongs to a folder of Envoy's limits"
+		if folder {
+			what = "a folder of Envoy's limits: it belongs to a limits file"
+		}
+		fmt.Fprintf(env.stderr, "limitgate %s: --%s has no effect on %s\n", fs.Name(), f.Name, what)
+		code, done = exitUsage, true
+	})
+	return code, done
+}
+
+// readEnvoy reads a folder of envoyproxy/ratelimit.
+func readEnvoy(path string, merge bool) (envoyConfig, rlsconfig.Problems, error) {
+	files, err := rlsconfig.ReadDir(path)
+	if err != nil {
+		return envoyConfig{}, nil, err
+	}
+	if len(files) == 0 {
+		return envoyConfig{}, nil, errors.New(path + " has no files: write the limits of a domain into one, domain: NAME and descriptors")
+	}
+	c, problems := rlsconfig.Parse(files, rlsconfig.Options{MergeDomains: merge})
+	return envoyConfig{c, path, len(files)}, problems, nil
+}
+
+// lintEnvoy lists the mistakes and the warnings of a folder, and its limits.
+func lintEnvoy(env *environment, path string, merge bool) int {
+	c, problems, err := readEnvoy(path, merge)
+	if err != nil {
+		return fail(env, err)
+	}
+	for _, p := range problems {
+		warning := ""
+		if p.Warning {
+			warning = " (warning)"
+		}
+		fmt.Fprintf(env.stderr, "%s%s\n", p, warning)
+	}
+	if problems.Err() != nil {
+		return exitError
+	}
+	fmt.Fprintf(env.stdout, "%s in %s, %s\n", counted(len(c.Limited()), "limit"), counted(len(c.Domains()), "domain"), counted(c.files, "file"))
+	printEnvoyLimits(env.stdout, c)
+	return exitOK
+}
+
+func printEnvoyLimits(w io.Writer, c envoyConfig) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "DOMAIN\tRULE\tLIMIT\tMODE\tCOUNTERS\tFROM")
+	for _, name := range c.Domains() {
+		var list func(above, level []*rlsconfig.Descriptor)
+		list = func(above, level []*rlsconfig.Descriptor) {
+			for _, d := range level {
+				levels := append(above[:len(above):len(above)], d)
+				if r := d.Rule; r != nil {
+					fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", name, r.Path, limitOf(r), modeOf(r), countersOf(r, levels), c.place(r.File, r.Line))
+				}
+				list(levels, d.Below)
+			}
+		}
+		list(nil, c.Domain(name).Descriptors())
+	}
+	_ = tw.Flush()
+}
+
+// limitOf returns the limit of a rule, such as 10 per minute.
+func limitOf(r *rlsconfig.Rule) string {
+	if r.Limit == nil || r.Limit.Unlimited {
+		return "unlimited"
+	}
+	return fmt.Sprintf("%d per %s", r.Limit.RequestsPerUnit, strings.ToLower(r.Limit.Unit.String()))
+}
+
+// modeOf returns how a rule takes part in decisions.
+func modeOf(r *rlsconfig.Rule) string {
+	switch {
+	case !isLimited(r):
+		return "-"
+	case r.Shadow:
+		return "shadow"
+	case r.Quota:
+		return "quota"
+	default:
+		return "enforce"
+	}
+}
+
+// isLimited reports whether requests that meet a rule are counted.
+func isLimited(r *rlsconfig.Rule) bool { return r != nil && r.Limit != nil && !r.Limit.Unlimited }
+
+// countersOf returns how many counters a rule has.
+func countersOf(r *rlsconfig.Rule, levels []*rlsconfig.Descriptor) string {
+	if !isLimited(r) || r.Limit.RequestsPerUnit == 0 {
+		return "none"
+	}
+	var keys []string
+	for _, d := range levels {
+		if d.Value == "" || d.Pattern && !d.Shared {
+			keys = append(keys, d.Key)
+		}
+	}
+	if keys == nil {
+		return "one"
+	}
+	return "one for each " + strings.Join(keys, " and ")
+}

@@ -1,0 +1,358 @@
+package limitimport
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/internal/rlsconfig"
+)
+
+// Envoy imports the rules of a configuration of envoyproxy/ratelimit. Keys become dimensions:
+// tenantKey is the tenant, and remote_address the ip.
+//
+// All keys of a rule are in by, those with a fixed value too, so that rules of the same keys are of
+// one level, where the most specific limit applies as it does there.
+func Envoy(c *rlsconfig.Config, tenantKey string) Result {
+	e := &envoy{tenantKey: tenantKey, domains: c.Domains()}
+	for _, name := range e.domains {
+		e.descriptors(name, nil, c.Domain(name).Descriptors())
+	}
+	e.group()
+	for i := range e.rules {
+		r := &e.rules[i]
+		if r.action == "allow" && (len(r.when) == 0 || !e.lifts(r)) {
+			continue // its requests have no limit anyway
+		}
+		if !e.add(r.imported) {
+			continue
+		}
+		e.explain(r)
+	}
+	if len(e.tenant)+len(e.shared) == 0 {
+		e.remark(1, "there is no rule that can be imported")
+		return e.result()
+	}
+	e.remarkOnceAt(e.rules[0].at(), "Envoy chooses the descriptors of a request, and each meets one rule at most; here a request meets every limit whose dimensions it has")
+	return e.result()
+}
+
+// envoy is a configuration of envoyproxy/ratelimit that is being read.
+type envoy struct {
+	draft
+	tenantKey string
+	domains   []string
+	rules     []envoyRule
+}
+
+// envoyRule is a rule with the descriptors of its levels.
+type envoyRule struct {
+	imported
+	domain string
+	levels []*rlsconfig.Descriptor
+	rule   *rlsconfig.Rule
+}
+
+func (r *envoyRule) at() *rlsconfig.Descriptor { return r.levels[len(r.levels)-1] }
+
+// remarkOnceAt adds a remark that is true of the whole configuration, at its first place.
+func (e *envoy) remarkOnceAt(at *rlsconfig.Descriptor, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if e.isNew(Remark{Text: text}) {
+		e.remarks = append(e.remarks, Remark{at.File, at.Line, text})
+	}
+}
+
+// descriptors reads the descriptors of a level, and those below.
+func (e *envoy) descriptors(domain string, above, level []*rlsconfig.Descriptor) {
+	for _, d := range level {
+		levels := append(above[:len(above):len(above)], d)
+		if d.Rule != nil {
+			e.rule(domain, levels, d.Rule)
+		}
+		e.checkHidden(levels, level)
+		e.descriptors(domain, levels, d.Below)
+	}
+}
+
+// checkHidden remarks on a descriptor whose requests meet no rule of a descriptor of the same level
+// that is less exact: there a selection is final.
+func (e *envoy) checkHidden(levels, siblings []*rlsconfig.Descriptor) {
+	d := levels[len(levels)-1]
+	for _, other := range siblings {
+		if other == d || other.Key != d.Key || !d.Wins(other) || !meet(d.Value, other.Value) {
+			continue
+		}
+		for _, keys := range limitedKeys(other, nil) {
+			if !hasRule(d, keys) {
+				e.remarkAt(d.File, d.Line, "requests of %s meet no rule of line %d there, since a selection is final; here they count by its limits too", cut(text(d)), other.Line)
+				return
+			}
+		}
+	}
+}
+
+// limitedKeys returns the keys of the levels below a descriptor that lead to a limit.
+func limitedKeys(d *rlsconfig.Descriptor, above []string) (all [][]string) {
+	if d.Rule != nil && d.Rule.Limit != nil && !d.Rule.Limit.Unlimited {
+		all = append(all, above)
+	}
+	for _, b := range d.Below {
+		all = append(all, limitedKeys(b, append(above[:len(above):len(above)], b.Key))...)
+	}
+	return all
+}
+
+// hasRule reports whether keys lead to a rule below a descriptor.
+func hasRule(d *rlsconfig.Descriptor, keys []string) bool {
+	if len(keys) == 0 {
+		return d.Rule != nil
+	}
+	return slices.ContainsFunc(d.Below, func(b *rlsconfig.Descriptor) bool { return b.Key == keys[0] && hasRule(b, keys[1:]) })
+}
+
+// text returns a descriptor as key=value.
+func text(d *rlsconfig.Descriptor) string {
+	if d.Value == "" {
+		return d.Key
+	}
+	return d.Key + "=" + d.Value
+}
+
+// rule reads a rule.
+func (e *envoy) rule(domain string, levels []*rlsconfig.Descriptor, rule *rlsconfig.Rule) {
+	r := envoyRule{domain: domain, levels: levels, rule: rule}
+	r.id = rule.Path
+	if len(e.domains) > 1 {
+		r.id = domain + "-" + rule.Path
+		r.when = append(r.when, condition{"domain", domain})
+	}
+	if !e.dimensions(&r) {
+		return
+	}
+	switch p := rule.Limit; {
+	case p == nil || p.Unlimited:
+		r.action = "allow"
+	case p.RequestsPerUnit == 0:
+		r.action = "deny"
+	default:
+		if p.Name != "" {
+			r.id = p.Name
+		}
+		r.rate, r.algorithm = fmt.Sprintf("%d/%s", p.RequestsPerUnit, envoyPeriods[p.Unit]), "fixed_window"
+	}
+	r.shadow = rule.Shadow && r.action != "allow"
+	e.rules = append(e.rules, r)
+}
+
+// envoyPeriods are the periods of the units, which do not follow the calendar.
+var envoyPeriods = map[rlsconfig.Unit]string{
+	rlsconfig.UnitSecond: "s", rlsconfig.UnitMinute: "m", rlsconfig.UnitHour: "h", rlsconfig.UnitDay: "24h",
+	rlsconfig.UnitWeek: "7d", rlsconfig.UnitMonth: "30d", rlsconfig.UnitYear: "365d",
+}
+
+// dimensions sets by what a rule counts and for which requests, and reports whether that can be said.
+func (e *envoy) dimensions(r *envoyRule) bool {
+	drop := func(format string, args ...any) bool {
+		e.remarkAt(r.at().File, r.at().Line, "%s is not imported: %s", cut(r.rule.Path), fmt.Sprintf(format, args...))
+		return false
+	}
+	for _, d := range r.levels {
+		name := e.dimension(d)
+		if slices.Contains(r.by, name) || slices.ContainsFunc(r.when, func(c condition) bool { return c.dimension == name }) {
+			return drop("a request has one value of %s, and this rule wants two", name)
+		}
+		if !d.Shared { // of a shared counter the value does not count
+			r.by = append(r.by, name)
+		}
+		if d.Value == "" || strings.Trim(d.Value, "*") == "" {
+			continue
+		}
+		if _, err := netip.ParseAddr(d.Value); name == "ip" && err != nil {
+			return drop("a condition on ip is an address or a block of them, and not %s", cut(d.Value))
+		}
+		if i := strings.Index(d.Value, "*"); i >= 0 && i < len(d.Value)-1 {
+			return drop("a condition has one * at its end, and not %s", cut(d.Value))
+		}
+		r.when = append(r.when, condition{name, d.Value})
+	}
+	switch {
+	case len(r.by) > maxBy:
+		return drop("a limit counts by %d dimensions at most", maxBy)
+	case len(r.by) == 0:
+		return drop("all requests share its counter, and a limit counts by at least one dimension")
+	}
+	return true
+}
+
+// dimension returns the dimension of a key.
+func (e *envoy) dimension(d *rlsconfig.Descriptor) string {
+	switch d.Key {
+	case e.tenantKey:
+		return "tenant"
+	case "remote_address":
+		return "ip"
+	case "tenant", "op", "ip":
+		return d.Key
+	}
+	return word(d.Key)
+}
+
+// group gives limits of one level groups, so that those compete of which one alone applies there.
+func (e *envoy) group() {
+	levels := map[string][][]*envoyRule{} // the groups of each level
+	for i := range e.rules {
+		r := &e.rules[i]
+		by := slices.Clone(r.by)
+		slices.Sort(by)
+		level := strings.Join(by, ",")
+		n := slices.IndexFunc(levels[level], func(group []*envoyRule) bool {
+			return !slices.ContainsFunc(group, r.conflicts)
+		})
+		if n < 0 {
+			n = len(levels[level])
+			levels[level] = append(levels[level], nil)
+		}
+		if levels[level][n] = append(levels[level][n], r); n > 0 {
+			r.group = fmt.Sprintf("envoy-%d", n+1)
+		}
+	}
+	groups := 0
+	for _, level := range levels {
+		groups += len(level)
+	}
+	if groups > usualLevels {
+		e.maxLevels = min(groups, mostLevels)
+		e.remarkOnceAt(e.rules[0].at(), "max_levels is raised: one request could meet %d limits, if it has all dimensions", groups)
+	}
+}
+
+// usualLevels is the number of limits that a request may meet unless the file says max_levels, and
+// mostLevels the largest that it may say.
+const (
+	usualLevels = 8
+	mostLevels  = 64
+)
+
+// conflicts reports whether two rules cannot be in one group: they apply beside each other there, or
+// the other one applies there than in a group.
+func (r *envoyRule) conflicts(other *envoyRule) bool {
+	if !r.meets(other) {
+		return false
+	}
+	return !r.alternative(other) || r.wins(other) != (r.compare(other) > 0) || r.compare(other) == 0
+}
+
+// alternative reports whether a descriptor meets one of two rules alone.
+func (r *envoyRule) alternative(other *envoyRule) bool {
+	return r.domain == other.domain && slices.EqualFunc(r.levels, other.levels, func(a, b *rlsconfig.Descriptor) bool { return a.Key == b.Key })
+}
+
+// meets reports whether one request could satisfy the conditions of both rules.
+func (r *envoyRule) meets(other *envoyRule) bool {
+	for _, a := range r.when {
+		for _, b := range other.when {
+			if a.dimension == b.dimension && !meet(a.pattern, b.pattern) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// meet reports whether some value could match two values or patterns. Without a value all match.
+func meet(a, b string) bool {
+	before, _, aOpen := strings.Cut(a, "*")
+	other, _, bOpen := strings.Cut(b, "*")
+	switch {
+	case a == "" || b == "":
+		return true
+	case aOpen && bOpen:
+		return strings.HasPrefix(before, other) || strings.HasPrefix(other, before)
+	case aOpen:
+		return strings.HasPrefix(b, before)
+	case bOpen:
+		return strings.HasPrefix(a, other)
+	default:
+		return a == b
+	}
+}
+
+// wins reports whether a descriptor that both rules could hold meets this one there.
+func (r *envoyRule) wins(other *envoyRule) bool {
+	for i, d := range r.levels {
+		if d != other.levels[i] {
+			return d.Wins(other.levels[i])
+		}
+	}
+	return false
+}
+
+// compare returns a number above 0 if the limit of this rule is the more specific one here, as
+// docs/limits.md describes.
+func (r *envoyRule) compare(other *envoyRule) int {
+	rank := func(r *envoyRule) (all [3]int) {
+		all[0] = len(r.when)
+		for _, c := range r.when {
+			length := len(strings.TrimSuffix(c.pattern, "*"))
+			if length == len(c.pattern) {
+				all[1]++
+			}
+			if addr, err := netip.ParseAddr(c.pattern); err == nil && c.dimension == "ip" {
+				length = addr.BitLen()
+			}
+			all[2] += length
+		}
+		return all
+	}
+	a, b := rank(r), rank(other)
+	return slices.Compare(a[:], b[:])
+}
+
+// lifts reports whether a rule without a limit exempts requests of another one.
+func (e *envoy) lifts(r *envoyRule) bool {
+	return slices.ContainsFunc(e.rules, func(other envoyRule) bool {
+		return other.action != "allow" && r.alternative(&other) && r.meets(&other) && r.wins(&other)
+	})
+}
+
+// explain remarks on all of a rule that the limits file cannot say.
+func (e *envoy) explain(r *envoyRule) {
+	at := r.at()
+	for _, d := range r.levels {
+		switch name := e.dimension(d); name {
+		case "tenant", "op", "ip":
+			e.remarkOnceAt(d, "the key %s is the %s", cut(d.Key), name)
+		default:
+			e.remarkOnceAt(d, "services send DIM %s with the value of %s; a request without it is not counted", name, cut(d.Key))
+		}
+	}
+	if len(e.domains) > 1 {
+		e.remarkOnceAt(at, "services send DIM domain, since there are several domains")
+	}
+	if r.rule.Quota && r.action != "allow" {
+		e.remarkAt(at.File, at.Line, "%s denies by itself here, and not only together with the other quotas of a request", cut(r.id))
+	}
+	if len(r.rule.Replaces) > 0 {
+		e.remarkAt(at.File, at.Line, "%s applies beside the limits that it replaces there: %s", cut(r.id), cut(strings.Join(r.rule.Replaces, ", ")))
+	}
+	if r.rule.Metadata != nil {
+		e.remarkAt(at.File, at.Line, "metadata of %s is not imported", cut(r.id))
+	}
+	e.explainBeside(r)
+}
+
+// explainBeside remarks on limits that apply beside that of a rule, and not there.
+func (e *envoy) explainBeside(r *envoyRule) {
+	for i := range e.rules {
+		other := &e.rules[i]
+		if other == r || other.action == "allow" || !r.alternative(other) || !r.meets(other) || !r.wins(other) {
+			continue
+		}
+		apart := other.group != r.group || len(other.by) != len(r.by)
+		if apart || r.shadow {
+			e.remarkAt(r.at().File, r.at().Line, "requests of %s count by %s too, which does not apply to them there", cut(r.id), cut(other.id))
+		}
+	}
+}
