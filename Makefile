@@ -2,10 +2,13 @@
 .DEFAULT_GOAL := help
 
 VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),unknown)
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
+DATE := $(shell TZ=UTC git show -s --date=iso-strict-local --format=%cd 2>/dev/null)
 LIMITS ?= examples/limits.yaml
 PKG ?= ./...
 BENCH ?= .
 export FUZZTIME ?= 30s
+GORELEASER := github.com/goreleaser/goreleaser/v2@v2.15.4
 export GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
 
 .PHONY: help
@@ -23,11 +26,28 @@ demo-traffic: ## Send a realistic mix of checks to the limitgate of make run, fo
 # The version is passed by name, so a checkout that git refuses to read (another user's,
 # or no checkout at all) builds as well. The tag leaves out gRPC's trace pages, which
 # limitgate does not serve: their templates keep the linker from removing unused code, and
-# the binary would be half as large again.
+# the binary would be half as large again. deploy/image/Dockerfile and .goreleaser.yaml have
+# the same flags; deploy/checks compares them.
 .PHONY: build
 build: ## Build the static binary bin/limitgate
-	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' \
+	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false \
+		-ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)' \
 		-o bin/limitgate ./cmd/limitgate
+
+.PHONY: image
+image: ## Build the image limitgate:VERSION by docker, with deploy/image/limits.yaml in it
+	docker build -f deploy/image/Dockerfile -t limitgate:$(VERSION) \
+		--build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) .
+
+.PHONY: package-files
+package-files: build ## Write the manual page and completions that packages contain to bin/share
+	@mkdir -p bin/share
+	@bin/limitgate man >bin/share/limitgate.1
+	@for shell in bash zsh fish; do bin/limitgate completion $$shell >bin/share/limitgate.$$shell || exit 1; done
+
+.PHONY: packages
+packages: ## Build archives, Debian packages, bills of materials and checksums of this commit in bin/packages; minutes
+	go run $(GORELEASER) release --snapshot --clean --skip=publish
 
 # The tag leaves out the calls of older Lambda runtimes. Packing runs on this machine,
 # whatever the target of the binary.

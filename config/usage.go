@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-const usageAbout = `Answers RL.CHECK and its family to Redis clients, until it gets SIGTERM or SIGINT.
+// About is the beginning of the help of limitgate serve: its purpose, and an example.
+const About = `Answers RL.CHECK and its family to Redis clients, until it gets SIGTERM or SIGINT.
 SIGHUP reads the limits file again.
 
 Usage: limitgate serve [flags]
@@ -32,7 +33,7 @@ Example:
 // groups, each with its variable, default and bounds.
 func Usage(w io.Writer) {
 	var b strings.Builder
-	b.WriteString(usageAbout)
+	b.WriteString(About)
 	group := ""
 	for _, r := range newTable(new(Settings)) {
 		if r.group != group {
@@ -71,4 +72,20 @@ func (r *setting) details() string {
 		all = append(all, "key "+r.name)
 	}
 	return strings.Join(all, ", ")
+}
+
+// Flag is a flag of limitgate serve.
+type Flag struct {
+	// Name begins with --. Argument is the name of its value, empty if it needs none.
+	Name, Argument string
+	// Usage is its effect, and Details its default, its bounds and its variable.
+	Usage, Details string
+}
+
+// Flags returns the flags of limitgate serve in the order of its help.
+func Flags() (all []Flag) {
+	for _, r := range newTable(new(Settings)) {
+		all = append(all, Flag{Name: r.flag(), Argument: r.value.arg, Usage: r.usage, Details: r.details()})
+	}
+	return all
 }

@@ -68,7 +68,9 @@ func build() error {
 	var wg sync.WaitGroup
 	for i, b := range programs {
 		wg.Go(func() {
-			out, err := exec.Command("go", "build", "-ldflags=-w", "-tags", b.tags, "-o", b.path, b.from).CombinedOutput()
+			command := exec.Command("go", "build", "-ldflags=-w", "-tags", b.tags, "-o", b.path, b.from)
+			command.Env = append(os.Environ(), "CGO_ENABLED=0") // as released
+			out, err := command.CombinedOutput()
 			if err != nil {
 				errs[i] = fmt.Errorf("build %s: %w\n%s", b.from, err, out)
 			}

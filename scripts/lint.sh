@@ -10,15 +10,17 @@ if [ -n "$unformatted" ]; then
 	printf 'not formatted, run make fmt:\n%s\n' "$unformatted" >&2
 	status=1
 fi
-for script in scripts/*.sh .ci/run; do
+for script in scripts/*.sh deploy/systemd/*.sh .ci/run; do
 	bash -n "$script" || status=1
 done
 # A cache of this checkout's own: its entries name files by their paths, and a shared
 # cache reports files of checkouts that are gone.
 export GOLANGCI_LINT_CACHE="$PWD/.cache/golangci-lint"
 go run "$GOLANGCI_LINT" run ./... || status=1
-# The benchmark is a module of its own. Its configuration is that of the root.
-(cd bench && go run "$GOLANGCI_LINT" run ./...) || status=1
+# These are modules of their own. Their configuration is that of the root.
+for module in bench deploy/checks; do
+	(cd "$module" && go run "$GOLANGCI_LINT" run ./...) || status=1
+done
 # Without cfn-lint, its script exits with 69 and prints a message.
 scripts/cfn_lint.sh || [ $? = 69 ] || status=1
 go run ./scripts/licences || status=1

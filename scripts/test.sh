@@ -68,8 +68,8 @@ may_lack_it() { [ "${LIMITGATE_ALL:-}" != 1 ]; }
 # reason prints a short form of the error of get.
 reason() { tail -n 1 "$results/provision.log" | sed -e 's/^provision: //' -e 's/:.*//'; }
 
-# vet vets both modules.
-vet() { go vet ./... && go vet -C bench ./...; }
+# vet vets the modules.
+vet() { go vet ./... && go vet -C bench ./... && go vet -C deploy/checks ./...; }
 
 # check runs go test on packages. -C=FOLDER before the packages names another module, and
 # go insists that it comes first. The race detector needs cgo. The test cache is off,
@@ -118,6 +118,8 @@ part packages check packages -p=3 $first $packages
 part bench check bench -C=bench ./...
 # These come last and alone: they measure time.
 part integration check integration -parallel=4 ./integration
+# It has the compiled packages of integration's binary.
+part deploy check deploy -C=deploy/checks ./...
 part plain plain
 part fuzz fuzz
 

@@ -41,13 +41,15 @@ const keyHeader = "Kid"
 // maxKeyFile bounds the file of a private key, in bytes.
 const maxKeyFile = 16 << 10
 
-func runBypass(_ context.Context, env *environment, args []string) int {
-	if len(args) > 0 {
-		switch args[0] {
-		case "key":
-			return runBypassKey(env, args[1:])
-		case "token":
-			return runBypassToken(env, args[1:])
+// bypassCommands are the commands of bypass.
+func bypassCommands() []subcommand {
+	return []subcommand{{name: "key", run: runBypassKey}, {name: "token", run: runBypassToken}}
+}
+
+func runBypass(ctx context.Context, env *environment, args []string) int {
+	for _, c := range bypassCommands() {
+		if len(args) > 0 && args[0] == c.name {
+			return c.run(ctx, env, args[1:])
 		}
 	}
 	fs := newFlags(env, "bypass", bypassAbout, bypassExamples...)
@@ -63,7 +65,7 @@ var bypassExamples = []string{
 	`limitgate bypass token --key bypass.pem --id load-7 --name "load test of search" --rate 1000/s --for 8h`,
 }
 
-func runBypassKey(env *environment, args []string) int {
+func runBypassKey(_ context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "bypass key", bypassAbout, bypassExamples...)
 	id := fs.String("id", "", "`id` of the key, by which its tokens name it")
 	if code, done := parseFlags(env, fs, args); done {
@@ -172,7 +174,7 @@ func readKey(path string) (key ed25519.PrivateKey, id string, err error) {
 	return key, block.Headers[keyHeader], nil
 }
 
-func runBypassToken(env *environment, args []string) int {
+func runBypassToken(_ context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "bypass token", bypassAbout, bypassExamples...)
 	var c bypass.Claims
 	key := fs.String("key", "", "`file` of the private key")

@@ -39,23 +39,43 @@ All exit with 0 when it is done, 1 when not, and 64 when the arguments are wrong
 // errNoWeight is returned for an argument that is not the weight of a cell.
 var errNoWeight = errors.New("no weight")
 
+// cellsCommands are the commands of cells, which change one cell each.
+func cellsCommands() []subcommand {
+	changes := []struct {
+		word   string
+		change func(ctx context.Context, r *dynamo.Registry, id, argument string) error
+	}{
+		{"weight", weighCell},
+		{"drain", func(ctx context.Context, r *dynamo.Registry, id, _ string) error { return r.SetDraining(ctx, id, true) }},
+		{"join", func(ctx context.Context, r *dynamo.Registry, id, _ string) error {
+			return r.SetDraining(ctx, id, false)
+		}},
+		{"forget", func(ctx context.Context, r *dynamo.Registry, id, _ string) error {
+			return forgetCell(ctx, r, id, time.Now())
+		}},
+	}
+	var all []subcommand
+	for _, c := range changes {
+		all = append(all, subcommand{name: c.word, run: func(ctx context.Context, env *environment, args []string) int {
+			return runCell(ctx, env, c.word, args, func(r *dynamo.Registry, id, argument string) error { return c.change(ctx, r, id, argument) })
+		}})
+	}
+	return all
+}
+
+// weighCell changes the weight of a cell.
+func weighCell(ctx context.Context, r *dynamo.Registry, id, weight string) error {
+	n, err := strconv.ParseInt(weight, 10, 64)
+	if err != nil || n < 1 || n > limit.MaxCellWeight {
+		return fmt.Errorf("change cell %s: %q is %w: write a whole number from 1 to %d", id, weight, errNoWeight, limit.MaxCellWeight)
+	}
+	return r.SetWeight(ctx, id, n)
+}
+
 func runCells(ctx context.Context, env *environment, args []string) int {
-	if len(args) > 0 {
-		switch args[0] {
-		case "weight":
-			return runCell(ctx, env, "weight", args[1:], func(r *dynamo.Registry, id, weight string) error {
-				n, err := strconv.ParseInt(weight, 10, 64)
-				if err != nil || n < 1 || n > limit.MaxCellWeight {
-					return fmt.Errorf("change cell %s: %q is %w: write a whole number from 1 to %d", id, weight, errNoWeight, limit.MaxCellWeight)
-				}
-				return r.SetWeight(ctx, id, n)
-			})
-		case "drain", "join":
-			return runCell(ctx, env, args[0], args[1:], func(r *dynamo.Registry, id, _ string) error {
-				return r.SetDraining(ctx, id, args[0] == "drain")
-			})
-		case "forget":
-			return runCell(ctx, env, args[0], args[1:], func(r *dynamo.Registry, id, _ string) error { return forgetCell(ctx, r, id, time.Now()) })
+	for _, c := range cellsCommands() {
+		if len(args) > 0 && args[0] == c.name {
+			return c.run(ctx, env, args[1:])
 		}
 	}
 	return runCellsList(ctx, env, args)

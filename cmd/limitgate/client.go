@@ -27,13 +27,18 @@ type clientFlags struct {
 }
 
 func (f *clientFlags) define(fs *flag.FlagSet) {
+	f.defineTLS(fs)
+	fs.StringVar(&f.user, "user", "", "the `name` to authenticate as; empty is the default user")
+	fs.StringVar(&f.passwordFile, "password-file", "", "the `file` of the user's password")
+}
+
+// defineTLS defines the flags of the connection alone.
+func (f *clientFlags) defineTLS(fs *flag.FlagSet) {
 	fs.BoolVar(&f.tls, "tls", false, "connect by TLS")
 	fs.StringVar(&f.files.CA, "tls-ca", "", "the `file` of the authorities that sign its certificate; empty is the system's")
 	fs.StringVar(&f.files.ServerName, "tls-server-name", "", "the `name` in its certificate; empty is the host of the address")
 	fs.StringVar(&f.files.Cert, "tls-cert", "", "the `file` of a certificate for this client")
 	fs.StringVar(&f.files.Key, "tls-key", "", "the `file` of its key")
-	fs.StringVar(&f.user, "user", "", "the `name` to authenticate as; empty is the default user")
-	fs.StringVar(&f.passwordFile, "password-file", "", "the `file` of the user's password")
 }
 
 // newClient returns a client of a limitgate that never retries. Protocol is the version of RESP.

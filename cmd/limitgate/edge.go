@@ -39,9 +39,16 @@ type edgeFlags struct {
 	opts        edge.Options
 }
 
+// edgeCommands are the commands of edge.
+func edgeCommands() []subcommand {
+	return []subcommand{{name: "render", run: runEdgeRender}}
+}
+
 func runEdge(ctx context.Context, env *environment, args []string) int {
-	if len(args) > 0 && args[0] == "render" {
-		return runEdgeRender(ctx, env, args[1:])
+	for _, c := range edgeCommands() {
+		if len(args) > 0 && args[0] == c.name {
+			return c.run(ctx, env, args[1:])
+		}
 	}
 	fs := newFlags(env, "edge", edgeAbout, edgeExamples()...)
 	new(edgeFlags).register(fs)

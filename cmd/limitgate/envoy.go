@@ -42,6 +42,10 @@ func runEnvoy(ctx context.Context, env *environment, args []string) int {
 	env.environ = append(env.environ, missingFrom(env.environ, envoyVariables(er))...)
 	settings, origins, rest, err := config.Load(args, env.environ, config.ReadSettingsFile)
 	if errors.Is(err, flag.ErrHelp) {
+		if env.manual != nil {
+			*env.manual = manual{about: envoyUsage, flags: settingFlags()}
+			return exitOK
+		}
 		fmt.Fprint(env.stdout, envoyUsage)
 		return exitOK
 	}

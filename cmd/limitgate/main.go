@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -23,9 +21,6 @@ import (
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
 )
-
-// version is set by the linker, see the Makefile.
-var version = "dev"
 
 // Exit codes.
 const (
@@ -40,6 +35,8 @@ type subcommand struct {
 	name    string
 	summary string
 	run     func(ctx context.Context, env *environment, args []string) int
+	// under returns the commands that follow its name; nil is none.
+	under func() []subcommand
 }
 
 // environment is the part of the process environment that a subcommand uses.
@@ -47,31 +44,46 @@ type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
+	// manual, unless nil, receives the help of a command in place of stdout.
+	manual *manual
+}
+
+// lookup returns the value of a variable of the environment, the first one if it is there twice.
+func (e *environment) lookup(name string) string {
+	for _, v := range e.environ {
+		if n, value, found := strings.Cut(v, "="); found && n == name {
+			return value
+		}
+	}
+	return ""
 }
 
 func subcommands() []subcommand {
 	return []subcommand{
-		{"serve", "answer RL.CHECK and its family to Redis clients", runServe},
-		{"envoy", "answer Envoy's rate limit service as envoyproxy/ratelimit is configured", runEnvoy},
-		{"check", "ask a running limitgate for one decision", runCheck},
-		{"explain", "ask a running limitgate which limits a request meets, and why", explainRunning.run},
-		{"top", "ask a running limitgate for the buckets asked for most", topRunning.run},
-		{"stats", "print a line a second of what a running limitgate decides", runStats},
-		{"denied", "ask a running limitgate for its last denials", deniedRunning.run},
-		{"shards", "ask a running limitgate for the masters of its store", shardsRunning.run},
-		{"doctor", "say what a store can do, and how limitgate will use it", runDoctor},
-		{"limits", "lint and explain limits files, and bring them into tables and back", runLimits},
-		{"edge", "render limits as CloudFormation for WAF, CloudFront and API Gateway", runEdge},
-		{"audit", "show every change that was made to a tenant of a table", runAudit},
-		{"cells", "show the cells that share the limits of a table, and change them", runCells},
-		{"controlplane", "carry changes of a table of limits to all proxies", runControlPlane},
-		{"rollout", "try limits of a table on some tenants first", runRollout},
-		{"aws-check", "check in an AWS account what only AWS can show of limits as data", runAWSCheck},
-		{"bypass", "make keys, and tokens that let requests pass the limits", runBypass},
-		{"hash-password", "make a password for the file of users, and its hash", runHashPassword},
-		{"replay", "show what limits would have done to the traffic of an access log", runReplay},
-		{"plan", "plan the capacity for a load, and print the monthly bill", runPlan},
-		{"version", "print the version", runVersion},
+		{name: "serve", summary: "answer RL.CHECK and its family to Redis clients", run: runServe},
+		{name: "envoy", summary: "answer Envoy's rate limit service as envoyproxy/ratelimit is configured", run: runEnvoy},
+		{name: "check", summary: "ask a running limitgate for one decision", run: runCheck},
+		{name: "explain", summary: "ask a running limitgate which limits a request meets, and why", run: explainRunning.run},
+		{name: "top", summary: "ask a running limitgate for the buckets asked for most", run: topRunning.run},
+		{name: "stats", summary: "print a line a second of what a running limitgate decides", run: runStats},
+		{name: "denied", summary: "ask a running limitgate for its last denials", run: deniedRunning.run},
+		{name: "shards", summary: "ask a running limitgate for the masters of its store", run: shardsRunning.run},
+		{name: "doctor", summary: "say what a store can do, and how limitgate will use it", run: runDoctor},
+		{name: "health", summary: "ask whether the limitgate of this machine is ready", run: runHealth},
+		{name: "limits", summary: "lint and explain limits files, and bring them into tables and back", run: runLimits, under: limitsCommands},
+		{name: "edge", summary: "render limits as CloudFormation for WAF, CloudFront and API Gateway", run: runEdge, under: edgeCommands},
+		{name: "audit", summary: "show every change that was made to a tenant of a table", run: runAudit},
+		{name: "cells", summary: "show the cells that share the limits of a table, and change them", run: runCells, under: cellsCommands},
+		{name: "controlplane", summary: "carry changes of a table of limits to all proxies", run: runControlPlane},
+		{name: "rollout", summary: "try limits of a table on some tenants first", run: runRollout, under: rolloutCommands},
+		{name: "aws-check", summary: "check in an AWS account what only AWS can show of limits as data", run: runAWSCheck},
+		{name: "bypass", summary: "make keys, and tokens that let requests pass the limits", run: runBypass, under: bypassCommands},
+		{name: "hash-password", summary: "make a password for the file of users, and its hash", run: runHashPassword},
+		{name: "replay", summary: "show what limits would have done to the traffic of an access log", run: runReplay},
+		{name: "plan", summary: "plan the capacity for a load, and print the monthly bill", run: runPlan},
+		{name: "completion", summary: "print the completion of commands for a shell", run: runCompletion, under: completionCommands},
+		{name: "man", summary: "print the manual page", run: runMan},
+		{name: "version", summary: "print the version", run: runVersion},
 	}
 }
 
@@ -152,29 +164,16 @@ limitgate help COMMAND says more about a command, and what it exits with.
 `)
 }
 
-func runVersion(_ context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "version", "Prints the version.", "limitgate version")
-	if code, done := parseFlags(env, fs, args); done {
-		return code
-	}
-	fmt.Fprintf(env.stdout, "limitgate %s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				fmt.Fprintf(env.stdout, " %s", s.Value)
-			}
-		}
-	}
-	fmt.Fprintln(env.stdout)
-	return exitOK
-}
-
 // newFlags returns a flag set with a help text: a description of the command, its usage
 // and an example, then the flags.
 func newFlags(env *environment, name, about string, examples ...string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // errors and help are printed by parseFlags
 	fs.Usage = func() {
+		if env.manual != nil {
+			*env.manual = manual{about: about, examples: examples, flags: flagsOf(fs)}
+			return
+		}
 		fmt.Fprintf(env.stdout, "%s\n\nExample:\n\n\t%s\n", about, strings.Join(examples, "\n\t"))
 		heading := "\nFlags:\n\n"
 		fs.VisitAll(func(f *flag.Flag) {
@@ -209,11 +208,7 @@ func renamed(env *environment, fs *flag.FlagSet, old, name string) {
 
 // printFlag prints a flag in the format of serve's help.
 func printFlag(w io.Writer, f *flag.Flag) {
-	argument, help := flag.UnquoteUsage(f)
-	argument = strings.ToUpper(argument)
-	if v, ok := f.Value.(interface{ Argument() string }); ok {
-		argument = v.Argument()
-	}
+	argument, help := argumentOf(f)
 	if argument != "" {
 		argument = " " + argument
 	}
@@ -222,6 +217,15 @@ func printFlag(w io.Writer, f *flag.Flag) {
 		fmt.Fprintf(w, " (default %s)", f.DefValue)
 	}
 	fmt.Fprintln(w)
+}
+
+// argumentOf returns the name of the value of a flag, empty if it needs none, and its effect.
+func argumentOf(f *flag.Flag) (argument, help string) {
+	argument, help = flag.UnquoteUsage(f)
+	if v, ok := f.Value.(interface{ Argument() string }); ok {
+		return v.Argument(), help
+	}
+	return strings.ToUpper(argument), help
 }
 
 // parseFlags parses args, whose flags may stand anywhere before an argument --. Done reports

@@ -56,23 +56,43 @@ type rolloutArgs struct {
 	state       string // of the gate, to be printed
 }
 
+const rolloutExample = "limitgate rollout start --gate appconfig://abc1234/def5678/ghi9012 limits.yaml dynamodb://limits"
+
+// rolloutCommands are the commands of rollout.
+func rolloutCommands() []subcommand {
+	words := []struct {
+		word string
+		run  func(context.Context, *environment, *rolloutArgs) int
+	}{{"start", rolloutStart}, {"status", rolloutStatus}, {"promote", rolloutPromote}, {"abort", rolloutAbort}}
+	var all []subcommand
+	for _, w := range words {
+		all = append(all, subcommand{name: w.word, run: func(ctx context.Context, env *environment, args []string) int {
+			return runRolloutWord(ctx, env, w.word, args, w.run)
+		}})
+	}
+	return all
+}
+
 func runRollout(ctx context.Context, env *environment, args []string) int {
-	words := map[string]func(context.Context, *environment, *rolloutArgs) int{
-		"start": rolloutStart, "status": rolloutStatus, "promote": rolloutPromote, "abort": rolloutAbort,
-	}
-	if len(args) == 0 || words[args[0]] == nil {
-		fs := newFlags(env, "rollout", rolloutAbout, "limitgate rollout start --gate appconfig://abc1234/def5678/ghi9012 limits.yaml dynamodb://limits")
-		if code, done := parseFlags(env, fs, args); done {
-			return code
+	for _, c := range rolloutCommands() {
+		if len(args) > 0 && args[0] == c.name {
+			return c.run(ctx, env, args[1:])
 		}
-		fmt.Fprintln(env.stderr, "limitgate rollout: say start, status, promote or abort; limitgate rollout --help says more")
-		return exitUsage
 	}
-	word := args[0]
+	fs := newFlags(env, "rollout", rolloutAbout, rolloutExample)
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	fmt.Fprintln(env.stderr, "limitgate rollout: say start, status, promote or abort; limitgate rollout --help says more")
+	return exitUsage
+}
+
+// runRolloutWord reads what a command of rollout needs, and runs it.
+func runRolloutWord(ctx context.Context, env *environment, word string, args []string, run func(context.Context, *environment, *rolloutArgs) int) int {
 	r := &rolloutArgs{}
-	fs := newFlags(env, "rollout "+word, rolloutAbout, "limitgate rollout start --gate appconfig://abc1234/def5678/ghi9012 limits.yaml dynamodb://limits")
+	fs := newFlags(env, "rollout "+word, rolloutAbout, rolloutExample)
 	r.flags(fs, word)
-	if code, done := parseFlags(env, fs, args[1:]); done {
+	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
 	file, wanted := "", 1
@@ -91,7 +111,7 @@ func runRollout(ctx context.Context, env *environment, args []string) int {
 	if err := r.open(ctx, env, gate, file, fs.Arg(wanted-1)); err != nil {
 		return fail(env, err)
 	}
-	return words[word](ctx, env, r)
+	return run(ctx, env, r)
 }
 
 func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {

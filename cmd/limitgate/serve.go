@@ -18,6 +18,8 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/logwriter"
 	"github.com/limitgate/limitgate/internal/proxy"
+	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/internal/sdnotify"
 )
 
 // gcPercent trades memory for speed: the live heap of a proxy is small, its garbage is
@@ -27,6 +29,10 @@ const gcPercent = 400
 func runServe(ctx context.Context, env *environment, args []string) int {
 	settings, origins, rest, err := config.Load(args, env.environ, config.ReadSettingsFile)
 	if errors.Is(err, flag.ErrHelp) {
+		if env.manual != nil {
+			*env.manual = manual{about: config.About, flags: settingFlags()}
+			return exitOK
+		}
 		config.Usage(env.stdout)
 		return exitOK
 	}
@@ -75,15 +81,27 @@ func serve(ctx context.Context, env *environment, settings *config.Settings) int
 	for _, w := range settings.Warnings {
 		log.Warn("warning about the settings", "text", w)
 	}
-	p, err := proxy.New(ctx, proxy.Options{Settings: settings, Log: log, LogLevel: level, Version: version, Stdout: env.stdout, Reload: hup})
+	manager := sdnotify.New(env.lookup, os.Getpid())
+	notify := func(state string) {
+		if err := manager.Notify(state); err != nil {
+			log.Warn("failed to notify the service manager", "state", state, "error", err)
+		}
+	}
+	p, err := proxy.New(ctx, proxy.Options{
+		Settings: settings, Log: log, LogLevel: level, Version: version, Stdout: env.stdout, Reload: hup,
+		Ready: func() { notify(sdnotify.Ready) },
+	})
 	if err == nil {
 		if settings.EMF.Sink != config.EMFStdout { // of which every line is metrics
 			printBanner(env, p, settings)
 		}
 		// The first signal drains. The handler is then gone, so a second signal ends the
 		// process.
-		context.AfterFunc(ctx, stop)
-		err = p.Run(ctx)
+		context.AfterFunc(ctx, func() {
+			stop()
+			notify(sdnotify.Stopping)
+		})
+		err = run.Stages(ctx, p.Run, manager.Run)
 	}
 	endLog()
 	if err != nil {

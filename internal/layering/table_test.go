@@ -75,6 +75,10 @@ var table = map[string]row{
 		reason:  "writes lines, whatever they are",
 		settled: true,
 	},
+	"internal/sdnotify": {
+		reason:  "reports states to a service manager, whatever the service is",
+		settled: true,
+	},
 	"internal/run": {
 		reason:  "runs functions, whatever they do",
 		settled: true,

@@ -40,6 +40,8 @@ type Options struct {
 	LogLevel *slog.LevelVar
 	// Reload makes the proxy load its limits again, as SIGHUP does. It may be nil.
 	Reload <-chan os.Signal
+	// Ready is called once, when the proxy is about to accept clients. It may be nil.
+	Ready func()
 }
 
 // Proxy is a running limitgate.
@@ -51,6 +53,7 @@ type Proxy struct {
 	limits       limitsSource
 	users        *clientUsers  // nil if clients need not authenticate
 	bypass       *bypassTokens // nil if requests cannot pass the limits
+	ready        func()        // unless nil, called when clients are accepted
 	reload       <-chan os.Signal
 	reloadLimits chan os.Signal // receives what reload receives
 	memory       *memory.Store  // nil with a Redis
@@ -88,7 +91,7 @@ type Proxy struct {
 // Run next, which releases everything.
 func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	s := opts.Settings
-	p = &Proxy{settings: s, log: opts.Log, version: opts.Version, metrics: prometheus.NewRegistry(), reload: opts.Reload, reloadLimits: make(chan os.Signal, 1)}
+	p = &Proxy{settings: s, log: opts.Log, version: opts.Version, metrics: prometheus.NewRegistry(), reload: opts.Reload, ready: opts.Ready, reloadLimits: make(chan os.Signal, 1)}
 	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
 	if p.users, err = openUsers(ctx, s, p.log); err != nil {
 		return nil, err
@@ -230,6 +233,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 	front := []func(context.Context) error{
 		func(ctx context.Context) error {
 			p.count.WaitFirst(ctx)
+			if p.ready != nil && ctx.Err() == nil {
+				p.ready()
+			}
 			return p.server.Run(ctx, p.front)
 		},
 		p.limits.Run,

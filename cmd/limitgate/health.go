@@ -1,0 +1,136 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/limitgate/limitgate/config"
+)
+
+const healthAbout = `Asks whether a limitgate is ready, for the health checks of containers.
+
+Usage: limitgate health [--addr ADDRESS | --config FILE]
+
+It asks /readyz of the admin address. Without --addr that is the one of the settings: the
+variables of the environment, and the settings file that --config or LIMITGATE_CONFIG names,
+as serve reads them. A host such as 0.0.0.0 means this machine. If those settings have a
+certificate, it asks by TLS and does not verify it, since it is this machine's own.
+
+It prints a line, and exits with 0 when the limitgate is ready, 1 when it is not or
+cannot be asked, and with 64 when the arguments are wrong.`
+
+// maxReadiness bounds the bytes of a reply that are read. A cluster of a thousand masters
+// has a tenth of it.
+const maxReadiness = 1 << 20
+
+func runHealth(ctx context.Context, env *environment, args []string) int {
+	fs := newFlags(env, "health", healthAbout, "limitgate health", "limitgate health --addr 127.0.0.1:9180")
+	addr := fs.String("addr", "", "the admin `address` to ask, in place of that of the settings")
+	file := fs.String("config", "", "the settings `file` of serve")
+	timeout := fs.Duration("timeout", 2*time.Second, "how long to wait for an answer")
+	var client clientFlags
+	client.defineTLS(fs)
+	if code, done := parseFlags(env, fs, args); done {
+		return code
+	}
+	if fs.NArg() > 0 || *addr != "" && *file != "" || *timeout <= 0 {
+		fmt.Fprintln(env.stderr, "limitgate health: --addr or --config and a --timeout above zero at most are needed; limitgate health --help says more")
+		return exitUsage
+	}
+	target, encryption, err := healthTarget(env, &client, *addr, *file)
+	if err != nil {
+		return fail(env, fmt.Errorf("health: %w", err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	answer, err := askReadiness(ctx, target, encryption)
+	if err != nil {
+		return fail(env, fmt.Errorf("health: %w", err))
+	}
+	fmt.Fprintln(env.stdout, answer)
+	return exitOK
+}
+
+// healthTarget returns the address to ask, and the configuration of TLS, or nil.
+func healthTarget(env *environment, client *clientFlags, addr, file string) (target string, encryption *tls.Config, err error) {
+	if addr != "" {
+		encryption, err = client.tlsConfig(addr)
+		return addr, encryption, err
+	}
+	admin, err := config.ReadAdmin(file, env.environ, config.ReadSettingsFile)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case admin.Addr == "":
+		return "", nil, errors.New("the settings switch the admin address off: name one by --addr")
+	case client.tls:
+		encryption, err = client.tlsConfig(admin.Addr)
+	case admin.TLS:
+		// The request has no secret, and the certificate rarely names a loopback address.
+		encryption = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}
+	default:
+		_, err = client.tlsConfig(admin.Addr) // which refuses certificates without --tls
+	}
+	return ownAddress(admin.Addr), encryption, err
+}
+
+// ownAddress returns the address on which this machine reaches a listener of its own.
+func ownAddress(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		if host = "127.0.0.1"; ip != nil && ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// askReadiness asks /readyz, and returns the line for a proxy that is ready. No proxy of the
+// environment and no redirect leads it elsewhere.
+func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (line string, err error) {
+	scheme := "http"
+	if encryption != nil {
+		scheme = "https"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+addr+"/readyz", nil)
+	if err != nil {
+		return "", err
+	}
+	client := http.Client{
+		Transport:     &http.Transport{TLSClientConfig: encryption, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var r struct {
+		Ready  *bool  `json:"ready"`
+		Limits string `json:"limits"`
+		Store  string `json:"store"`
+		Fault  string `json:"store_error"`
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxReadiness))
+	if err != nil {
+		return "", fmt.Errorf("read answer of %s: %w", addr, err)
+	}
+	if json.Unmarshal(body, &r) != nil || r.Ready == nil {
+		return "", fmt.Errorf("%s answers %s, and not as a limitgate: name its --admin address", addr, response.Status)
+	}
+	if !*r.Ready || response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s is not ready: %s", addr, cmp.Or(r.Fault, "it drains, or has not reached its store"))
+	}
+	return fmt.Sprintf("ready: limits %s, store %s", r.Limits, r.Store), nil
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
+)
+
+// readyAnswer is a reply of /readyz.
+const readyAnswer = `{"ready":true,"limits":"version abc","store":"memory"}`
+
+// answering returns a handler that answers /readyz.
+func answering(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			status = http.StatusNotFound
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+// health runs limitgate health with an environment.
+func health(environ []string, args ...string) (stdout, stderr string, code int) {
+	var out, errs strings.Builder
+	env := &environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, environ: environ}
+	code = execute(context.Background(), env, append([]string{"health"}, args...))
+	return out.String(), errs.String(), code
+}
+
+// TestHealth checks the line and the exit code for answers of an admin address.
+func TestHealth(t *testing.T) {
+	for name, row := range map[string]struct {
+		handler http.HandlerFunc
+		want    string // a part of the line
+		code    int
+	}{
+		"ready":     {answering(200, readyAnswer), "ready: limits version abc, store memory\n", exitOK},
+		"not ready": {answering(503, `{"ready":false,"store_error":"NOAUTH"}`), "is not ready: NOAUTH\n", exitError},
+		"drains":    {answering(503, `{"ready":false}`), "is not ready: it drains", exitError},
+		"ready 503": {answering(503, readyAnswer), "is not ready", exitError},
+		"text":      {answering(200, "ok"), "not as a limitgate", exitError},
+		"no field":  {answering(200, "{}"), "not as a limitgate", exitError},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, "not as a limitgate", exitError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(row.handler)
+			defer s.Close()
+			out, errs, code := health(nil, "--addr", s.Listener.Addr().String())
+			if code != row.code || !strings.Contains(out+errs, row.want) || strings.Count(out+errs, "\n") != 1 {
+				t.Errorf("exit %d: %s%s", code, out, errs)
+			}
+		})
+	}
+}
+
+// TestHealthTimeout: a proxy that accepts and is silent is not ready.
+func TestHealthTimeout(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	began := time.Now()
+	_, errs, code := health(nil, "--addr", l.Addr().String(), "--timeout", "100ms")
+	if code != exitError || !strings.Contains(errs, "deadline exceeded") || time.Since(began) > 20*time.Second {
+		t.Errorf("exit %d after %s: %s", code, time.Since(began), errs)
+	}
+}
+
+// TestHealthSettings: without an address the settings name it, and whether it speaks TLS.
+func TestHealthSettings(t *testing.T) {
+	plain := httptest.NewServer(answering(200, readyAnswer))
+	defer plain.Close()
+	authority := redistest.NewAuthority(t)
+	cert, key := authority.Issue("proxy", time.Now().Add(time.Hour))
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encrypted := httptest.NewUnstartedServer(answering(200, readyAnswer))
+	encrypted.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	encrypted.StartTLS()
+	defer encrypted.Close()
+	admin := plain.Listener.Addr().String()
+	_, port, _ := net.SplitHostPort(admin)
+	file := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(file, []byte("admin: "+admin+"\nlisten: 0.0.0.0:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		environ, args []string
+		want          string
+		code          int
+	}{
+		"environment": {[]string{"LIMITGATE_ADMIN=0.0.0.0:" + port}, nil, "ready: ", exitOK},
+		"a file":      {nil, []string{"--config", file}, "ready: ", exitOK},
+		"its name":    {[]string{"LIMITGATE_CONFIG=" + file}, nil, "ready: ", exitOK},
+		"TLS":         {[]string{"LIMITGATE_ADMIN=" + encrypted.Listener.Addr().String(), "LIMITGATE_TLS_CERT=" + cert, "LIMITGATE_TLS_KEY=" + key}, nil, "ready: ", exitOK},
+		"not TLS":     {[]string{"LIMITGATE_ADMIN=" + encrypted.Listener.Addr().String()}, nil, "400 Bad Request", exitError},
+		"verified":    {nil, []string{"--addr", encrypted.Listener.Addr().String(), "--tls", "--tls-ca", authority.CA}, "ready: ", exitOK},
+		"unknown CA":  {nil, []string{"--addr", encrypted.Listener.Addr().String(), "--tls"}, "unknown authority", exitError},
+		"off":         {[]string{"LIMITGATE_ADMIN="}, nil, "switch the admin address off", exitError},
+		"a mistake":   {[]string{"LIMITGATE_ADMIN=nowhere"}, nil, "env LIMITGATE_ADMIN", exitError},
+		"no file":     {nil, []string{"--config", file + ".gone"}, "read settings file", exitError},
+		"both":        {nil, []string{"--config", file, "--addr", admin}, "at most are needed", exitUsage},
+		"too many":    {nil, []string{admin}, "at most are needed", exitUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, errs, code := health(row.environ, row.args...); code != row.code || !strings.Contains(out+errs, row.want) {
+				t.Errorf("exit %d: %s%s", code, out, errs)
+			}
+		})
+	}
+}
+
+func TestOwnAddress(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:9180": "127.0.0.1:9180", "0.0.0.0:9180": "127.0.0.1:9180", ":9180": "127.0.0.1:9180",
+		"[::]:9180": "[::1]:9180", "10.0.0.1:9180": "10.0.0.1:9180", "[::1]:9180": "[::1]:9180",
+	} {
+		if got := ownAddress(listen); got != want {
+			t.Errorf("%s: %s, want %s", listen, got, want)
+		}
+	}
+}
+
+// TestVersion checks that both forms name what the linker sets.
+func TestVersion(t *testing.T) {
+	defer func(c, d string) { commit, date = c, d }(commit, date)
+	commit, date = "0123abc", "2026-11-24T00:00:00Z"
+	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"--version"}} {
+		out, errs, code := command(args...)
+		for _, want := range []string{version, commit, date, "go1."} {
+			if code != exitOK || !strings.Contains(out, want) {
+				t.Errorf("%v without %s: exit %d: %s%s", args, want, code, out, errs)
+			}
+		}
+	}
+}
