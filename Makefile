@@ -116,6 +116,10 @@ gateways: ## Ask through nginx, Caddy and HAProxy by the examples of docs/http.m
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
 		go test -tags gateways -run TestGateways -count=1 -timeout=5m -v ./integration
 
+.PHONY: helm
+helm: ## Check the chart of Helm, and what it renders; builds helm, some minutes the first time (UPDATE=1: write the golden files)
+	@go test -C deploy/checks -tags helm -run TestHelm -count=1 -timeout=20m -v ./... $(if $(UPDATE),-update)
+
 .PHONY: alerts
 alerts: ## Check the rules of Prometheus and run their tests
 	@promtool=$$(scripts/provision.sh promtool) && cd deploy/prometheus && \

@@ -68,7 +68,7 @@ may_lack_it() { [ "${LIMITGATE_ALL:-}" != 1 ]; }
 # reason prints a short form of the error of get.
 reason() { tail -n 1 "$results/provision.log" | sed -e 's/^provision: //' -e 's/:.*//'; }
 
-# vet vets the modules.
+# vet vets all modules whose tests run here.
 vet() { go vet ./... && go vet -C bench ./... && go vet -C deploy/checks ./...; }
 
 # check runs go test on packages. -C=FOLDER before the packages names another module, and
@@ -83,6 +83,10 @@ plain() {
 	"$results/testreport" run "$results" simulations -count=1 -timeout=5m ./internal/simulation &&
 		"$results/testreport" run "$results" allocations -count=1 -timeout=2m -run=TestAllocs ./integration
 }
+
+# deploy checks the files of deploy/kubernetes and deploy/ecs, without the race detector: the
+# types of Kubernetes would be compiled once more for it.
+deploy() { "$results/testreport" run "$results" deploy -C=deploy/checks -count=1 -timeout=5m -vet=off ./...; }
 
 # fuzz searches for harmful input of clients for a short time: framing, the commands that
 # decide, and all others, at once. `make fuzz` searches longer, in more targets.
@@ -119,7 +123,7 @@ part bench check bench -C=bench ./...
 # These come last and alone: they measure time.
 part integration check integration -parallel=4 ./integration
 # It has the compiled packages of integration's binary.
-part deploy check deploy -C=deploy/checks ./...
+part deploy deploy
 part plain plain
 part fuzz fuzz
 

@@ -80,8 +80,8 @@ func TestReleaseTargets(t *testing.T) {
 	}
 }
 
-// flag matches a flag of the compiler or a variable of its environment that matters to the binary.
-var flag = regexp.MustCompile(`-trimpath|-buildvcs=\w+|-tags \w+|-s -w|-X main\.\w+=|CGO_ENABLED=\d`)
+// buildFlag matches a flag of the compiler or a variable of its environment that matters to the binary.
+var buildFlag = regexp.MustCompile(`-trimpath|-buildvcs=\w+|-tags \w+|-s -w|-X main\.\w+=|CGO_ENABLED=\d`)
 
 // TestBuildsHaveTheSameFlags: the Makefile, the image and the release make the same binary.
 func TestBuildsHaveTheSameFlags(t *testing.T) {
@@ -108,7 +108,9 @@ func TestBuildsHaveTheSameFlags(t *testing.T) {
 }
 
 // flagsIn returns the flags in a text, sorted.
-func flagsIn(text string) []string { return slices.Sorted(slices.Values(flag.FindAllString(text, -1))) }
+func flagsIn(text string) []string {
+	return slices.Sorted(slices.Values(buildFlag.FindAllString(text, -1)))
+}
 
 // TestPackageContents checks that each file of the package is there or made before, that its paths are
 // those that the unit and the settings name, and that its scripts are right.

@@ -33,6 +33,13 @@ var alarms = map[string]string{
 	"UndeliveredAlarm":         "AWS/SNS NumberOfNotificationsFailed of ${UpdatesTopic.TopicName}, Sum of 300 s > 0, 3 of 3, notifies",
 	"DecisionsSlowAlarm":       "Limitgate DecisionP99 of ${Service}, Average of 60 s > 5, 5 of 5, notifies",
 	"ShardOutAlarm":            "Limitgate OpenBreakers of ${Service}, Maximum of 60 s > 0.5, 1 of 1, wakes",
+	"StoreOutAlarm":            "Limitgate OpenBreakers of ${Service}, Average of 10 s > 0.5, 3 of 3, wakes",
+	"StoreBusyAlarm":           "AWS/ElastiCache EngineCPUUtilization of ${Store} Primary, Maximum of 60 s > 70, 5 of 5, notifies",
+	"StoreFullAlarm":           "AWS/ElastiCache DatabaseMemoryUsageCountedForEvictPercentage of ${Store} Primary, Maximum of 60 s > 75, 5 of 5, wakes",
+	"StoreEvictsAlarm":         `SELECT SUM(Evictions) FROM SCHEMA("AWS/ElastiCache", CacheClusterId, CacheNodeId) > 0, 1 of 1, notifies`,
+	"IamThrottledAlarm":        `SELECT SUM(IamAuthenticationThrottling) FROM SCHEMA("AWS/ElastiCache", CacheClusterId, CacheNodeId) > 0, 3 of 3, notifies`,
+	"ServerlessThrottledAlarm": "AWS/ElastiCache ThrottledCmds of ${CacheName}, Sum of 60 s > 0, 3 of 3, notifies",
+	"ServerlessEvictsAlarm":    "AWS/ElastiCache Evictions of ${CacheName}, Sum of 60 s > 0, 1 of 1, notifies",
 	"LimitsStaleAlarm":         "Limitgate ConfigStale of ${Service}, Maximum of 60 s > 0, 5 of 5, notifies",
 	"BackstopDecidesAlarm": "IF(decisions > 60, backstop / decisions, 0) > 0.05, 5 of 5, wakes; backstop: Limitgate Backstop of ${Service}, Sum of 60 s; " +
 		"decisions: Limitgate Decisions of ${Service}, Sum of 60 s",

@@ -43,6 +43,9 @@ const (
 	tenantOperator  = "TenantOperatorPolicy"
 	rolloutOperator = "RolloutOperatorPolicy"
 	auditor         = "AuditorPolicy"
+	storeSecret     = "StoreSecretPolicy"
+	storeConnect    = "StoreConnectPolicy"
+	serverless      = "ServerlessConnectPolicy"
 )
 
 // byAPerson is the reason why no policy allows the checks of limitgate aws-check.

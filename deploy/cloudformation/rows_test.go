@@ -1,5 +1,7 @@
 package cloudformation
 
+import "slices"
+
 const (
 	limitsTable  = "${LimitsTable.Arn}"
 	stream       = "${LimitsTable.StreamArn}"
@@ -16,6 +18,9 @@ const (
 	objects      = "${AuditBucket.Arn}/*"
 	oneTenant    = "${AuditBucket.Arn}/TENANT%23${OperatorTenant}/*"
 )
+
+// inElastiCache is the beginning of the ARNs of the store.
+const inElastiCache = "arn:${AWS::Partition}:elasticache:${AWS::Region}:${AWS::AccountId}:"
 
 // The gate, and what belongs to it.
 const (
@@ -139,7 +144,7 @@ var calls = []call{
 	{file: "controlplane/audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: objects, policies: []string{operator, auditor}},
 	{file: "controlplane/audit/bucket.go", function: "read", operation: "s3.GetObject", actions: []string{"s3:GetObject"}, resource: oneTenant, policies: []string{tenantOperator}},
 
-	{file: "internal/redisauth/secret_read.go", function: "SecretsManager", operation: "secretsmanager.GetSecretValue", unallowed: "the secret of Redis belongs to the stack of the Redis, which allows proxies to read it"},
+	{file: "internal/redisauth/secret_read.go", function: "SecretsManager", operation: "secretsmanager.GetSecretValue", actions: []string{"secretsmanager:GetSecretValue"}, resource: "${StoreSecret}", policies: []string{storeSecret}},
 	{file: "cmd/limitgate/limits_table.go", function: "caller", operation: "sts.GetCallerIdentity", unallowed: "AWS tells everybody who they are"},
 }
 
@@ -169,7 +174,14 @@ var callsOfLambda = []call{
 	{actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resource: "${CellsLogGroup.Arn}", policies: []string{cellsRole}},
 }
 
-// allCalls returns the calls of the binaries, and of Lambda for them.
+// loginsByIAM are what logging in to the store with a token of IAM needs, which is no call of
+// the SDK.
+var loginsByIAM = []call{
+	{actions: []string{"elasticache:Connect"}, resource: inElastiCache + "replicationgroup:${StoreName}", also: []string{inElastiCache + "user:${UserName}"}, policies: []string{storeConnect}},
+	{actions: []string{"elasticache:Connect"}, resource: inElastiCache + "serverlesscache:${CacheName}", also: []string{inElastiCache + "user:${UserName}"}, policies: []string{serverless}},
+}
+
+// allCalls returns the calls of the binaries, of Lambda for them, and their logins.
 func allCalls() []call {
-	return append(callsOfLambda[:len(callsOfLambda):len(callsOfLambda)], calls...)
+	return slices.Concat(callsOfLambda, calls, loginsByIAM)
 }

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// templateFiles are the templates; the second builds on the first, and the third on none.
-var templateFiles = []string{"limits.yaml", "control-plane.yaml", "proxy-alarms.yaml"}
+// templateFiles are the templates; the second builds on the first, and the others on none.
+var templateFiles = []string{"limits.yaml", "control-plane.yaml", "proxy-alarms.yaml", "store.yaml", "store-serverless.yaml"}
 
 // template is a template whose references are written as in a !Sub: ${Name}, ${Name.Attribute}.
 type template map[string]any

@@ -322,6 +322,10 @@ var table = map[string]row{
 		reason:    "compares a template with the code that uses its resources",
 		testsOnly: true,
 	},
+	"deploy/checks": {
+		reason:    "compares files with the program, which it knows from outside",
+		testsOnly: true,
+	},
 	"internal/simulation": {
 		reason:    "a fleet of the real parts in simulated time, for its tests alone",
 		testsOnly: true,
