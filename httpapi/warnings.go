@@ -8,7 +8,7 @@ import (
 // warnings logs mistakes of a gateway's configuration once each: the requests show them. No message
 // has anything that a client sent.
 type warnings struct {
-	log                                                         *slog.Logger
+	log                                              *slog.Logger
 	onAuto, onNoPath, onRefused, onCost, onUntrusted sync.Once
 }
 

@@ -49,8 +49,8 @@ type environment struct {
 }
 
 // lookup returns the value of a variable of the environment, the first one if it is there twice.
-func (e *environment) lookup(name string) string {
-	for _, v := range e.environ {
+func (env *environment) lookup(name string) string {
+	for _, v := range env.environ {
 		if n, value, found := strings.Cut(v, "="); found && n == name {
 			return value
 		}

@@ -91,6 +91,33 @@ func TestMistakes(t *testing.T) {
 		{[]string{"stats", "x"}, "it takes no arguments, and a time between two lines above 0; limitgate stats --help says more"},
 		{[]string{"stats", "--every", "5"}, "write for example 5s or 200ms"},
 		{[]string{"stats", "--addr", "127.0.0.1:1"}, "(is limitgate serve running at 127.0.0.1:1?)"},
+		{[]string{"suggest", "access.log"}, "there is no command \"suggest\"; did you mean limits suggest?"},
+		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
+		{[]string{"limits", "lnt", sample}, "there is no command \"lnt\"; did you mean lint?"},
+		{[]string{"limits", "lint", "--strict", shopLimits}, "--strict has no effect on a folder of Envoy's limits: it belongs to a limits file"},
+		{[]string{"limits", "explain", "--domain", "shop", sample, "acme", "-", "-"}, "--domain has no effect on a limits file: it belongs to a folder of Envoy's limits"},
+		{[]string{"limits", "explain", shopLimits}, "descriptors are needed: limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
+		{[]string{"limits", "explain", shopLimits, "tenant"}, `"tenant" is no entry: write KEY=VALUE`},
+		{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
+		{[]string{"limits", "import", "envy", shopLimits}, "nginx, kong or rules, and a file, or envoy and a folder, are needed"},
+	} {
+		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
+			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
+		}
+	}
+}
+
+// TestPlanMistakes does the same for the planner.
+func TestPlanMistakes(t *testing.T) {
+	const sample = "../../examples/limits.yaml"
+	noPlan := filepath.Join(t.TempDir(), "no_plan.yaml")
+	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: [], partner: []}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
 		{[]string{"plan", "1M"}, `"1M" is not a flag: the load is given by --rps`},
 		{[]string{"plan", "--rps", "1 million"}, `"1 million" is not a number: write for example 50000, 50k or 1.5M`},
 		{[]string{"plan", "--rps", "50k", "--peak-rps", "15k"}, "--peak-rps is below --rps: the peak is at least the mean"},
@@ -104,15 +131,6 @@ func TestMistakes(t *testing.T) {
 		{[]string{"plan", "--rps", "50k", "--measured", sample}, "limits.yaml: parse measurement: "},
 		{[]string{"plan", "--rps", "50k", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold"`},
 		{[]string{"plan", "--qps", "50k"}, "did you mean --rps?"},
-		{[]string{"suggest", "access.log"}, "there is no command \"suggest\"; did you mean limits suggest?"},
-		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
-		{[]string{"limits", "lnt", sample}, "there is no command \"lnt\"; did you mean lint?"},
-		{[]string{"limits", "lint", "--strict", shopLimits}, "--strict has no effect on a folder of Envoy's limits: it belongs to a limits file"},
-		{[]string{"limits", "explain", "--domain", "shop", sample, "acme", "-", "-"}, "--domain has no effect on a limits file: it belongs to a folder of Envoy's limits"},
-		{[]string{"limits", "explain", shopLimits}, "descriptors are needed: limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
-		{[]string{"limits", "explain", shopLimits, "tenant"}, `"tenant" is no entry: write KEY=VALUE`},
-		{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
-		{[]string{"limits", "import", "envy", shopLimits}, "nginx, kong or rules, and a file, or envoy and a folder, are needed"},
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)

@@ -46,8 +46,10 @@ func TestReset(t *testing.T) {
 	c := &clock{time.Unix(1_700_000_000, 0)}
 	throttle := Throttle{Period: time.Minute, Lines: 2, Now: c.now}
 	for round := range 2 {
-		if !throttle.Allow() || !throttle.Allow() || throttle.Allow() {
-			t.Errorf("round %d has not two lines", round)
+		for line, want := range []bool{true, true, false} {
+			if throttle.Allow() != want {
+				t.Errorf("round %d: line %d is allowed: %t, want %t", round, line, !want, want)
+			}
 		}
 		throttle.Reset()
 	}

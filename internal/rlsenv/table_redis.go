@@ -22,8 +22,10 @@ func redisVariables(d *draft) []variable {
 		{"REDIS_TLS_CLIENT_CERT", "", anyText(&t.Cert), taken, "certificate for Redis, with its key"},
 		{"REDIS_TLS_CLIENT_KEY", "", anyText(&t.Key), taken, "the key of the certificate"},
 		{"REDIS_TLS_CACERT", "", anyText(&t.CA), taken, "authorities of Redis' certificates, in place of the system's"},
-		{"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "false", toggle(new(bool)), refused,
-			"names in Redis' certificates are checked, always; leave it out, and set LIMITGATE_REDIS_TLS_SERVER_NAME to the name that they have"},
+		{
+			"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "false", toggle(new(bool)), refused,
+			"names in Redis' certificates are checked, always; leave it out, and set LIMITGATE_REDIS_TLS_SERVER_NAME to the name that they have",
+		},
 		{"REDIS_TIMEOUT", "10s", elapse(new(time.Duration)), notNeeded, "a decision waits 5 ms at most, or LIMITGATE_TIMEOUT"},
 	}
 }

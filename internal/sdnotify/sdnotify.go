@@ -32,7 +32,8 @@ func New(getenv func(name string) string, pid int) *Notifier {
 	micros, err := strconv.ParseInt(getenv("WATCHDOG_USEC"), 10, 64)
 	if id := getenv("WATCHDOG_PID"); err == nil && micros > 0 && (id == "" || id == strconv.Itoa(pid)) {
 		// A third of the deadline leaves room for a message that is late.
-		n.interval = max(min(time.Duration(micros), time.Hour/time.Microsecond)*time.Microsecond/3, minInterval)
+		micros = min(micros, time.Hour.Microseconds())
+		n.interval = max(time.Duration(micros)*time.Microsecond/3, minInterval)
 	}
 	return n
 }
