@@ -136,7 +136,7 @@ var table = map[string]row{
 		imports: []string{"limit", "limit/bucket", "limiter", "internal/users", "internal/bypass", "internal/denials", "internal/httpfields", "internal/latency"},
 		settled: true,
 	},
-	"httpapi": {
+	"internal/httpapi": {
 		reason:  "another front: it asks the handler of commands by names in place of positions",
 		imports: []string{"limit", "limit/bucket", "commands", "internal/users", "internal/httpfields"},
 		settled: true,

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/httpapi"
+	"github.com/limitgate/limitgate/internal/httpapi"
 	"github.com/limitgate/limitgate/internal/httpfields"
 	"github.com/limitgate/limitgate/internal/tracing"
 	"github.com/limitgate/limitgate/metrics"

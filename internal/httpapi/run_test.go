@@ -10,7 +10,7 @@ import (
 
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/httpapi"
+	"github.com/limitgate/limitgate/internal/httpapi"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"

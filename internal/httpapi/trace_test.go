@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/limitgate/limitgate/commands"
-	"github.com/limitgate/limitgate/httpapi"
+	"github.com/limitgate/limitgate/internal/httpapi"
 	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limit"
 )

@@ -22,7 +22,7 @@ import (
 
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/httpapi"
+	"github.com/limitgate/limitgate/internal/httpapi"
 	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -49,7 +49,7 @@ func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 // newHandler returns a handler of commands on a memory store.
 func newHandler(tb testing.TB, c *clock, auth *users.Authenticator) *commands.Handler {
 	tb.Helper()
-	content, err := os.ReadFile("../commands/testdata/limits.yaml")
+	content, err := os.ReadFile("../../commands/testdata/limits.yaml")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func serveOn(tb testing.TB, o httpapi.Options, l net.Listener) *httpapi.Server {
 // testUsers returns the users of testdata.
 func testUsers(tb testing.TB) *users.Authenticator {
 	tb.Helper()
-	content, err := os.ReadFile("../commands/testdata/users.acl")
+	content, err := os.ReadFile("../../commands/testdata/users.acl")
 	if err != nil {
 		tb.Fatal(err)
 	}

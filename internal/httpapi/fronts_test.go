@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/limitgate/limitgate/commands"
-	"github.com/limitgate/limitgate/httpapi"
+	"github.com/limitgate/limitgate/internal/httpapi"
 )
 
 // A call is one request of a history, in the words of both fronts.
@@ -217,12 +217,12 @@ func wordsOf(v map[string]any) string {
 // TestOpenAPI: every example of the document gets 200, and the document in docs is the present one.
 func TestOpenAPI(t *testing.T) {
 	document := httpapi.OpenAPI()
-	const file = "../docs/openapi.json"
+	const file = "../../docs/openapi.json"
 	if *update {
 		write(t, file, document)
 	}
 	if want := read(t, file); string(want) != string(document) {
-		t.Errorf("%s is another document: run go test ./httpapi -run OpenAPI -update", file)
+		t.Errorf("%s is another document: run go test ./internal/httpapi -run OpenAPI -update", file)
 	}
 	c := newClock()
 	addr := serve(t, httpapi.Options{Handler: newHandler(t, c, nil), Now: c.now})

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/commands"
-	"github.com/limitgate/limitgate/httpapi"
+	"github.com/limitgate/limitgate/internal/httpapi"
 	"github.com/limitgate/limitgate/internal/users"
 )
 
