@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -14,6 +15,8 @@ type RLS struct {
 	// HTTP is the host:port of /json and /healthcheck, and Debug that of /rlconfig and /stats;
 	// empty is off.
 	HTTP, Debug string
+	// Native are the domains whose descriptors are checks by the limits of plans.
+	Native []string
 	// Prefix is part of the name of each counter; it may be empty.
 	Prefix string
 	// MergeDomains lets several files describe one domain. Refunds lets clients give units back.
@@ -85,6 +88,10 @@ func rlsSettings(s *Settings) settings {
 			usage: "where it shows its limits and its counters, /rlconfig and /stats; empty switches that off", value: optional(listenAddress(&r.Debug), &r.Debug),
 		},
 		{
+			name: "rls.native", group: groupRLS,
+			usage: "domains whose descriptors are checks by --limits: of tenant, op, ip and dimensions", value: domains(&r.Native),
+		},
+		{
 			name: "rls.prefix", group: groupRLS,
 			usage: "part of the names of its counters: services with different ones share none in a Redis", value: reference(&r.Prefix, "TEXT"),
 		},
@@ -99,11 +106,31 @@ func rlsSettings(s *Settings) settings {
 	}
 }
 
+// maxNative bounds the native domains: a mesh has one or a few.
+const maxNative = 64
+
+// domains parses the names of domains.
+func domains(to *[]string) value {
+	return value{arg: "DOMAIN,...", shape: stringList, read: func(text string) error {
+		var all []string
+		for name := range strings.SplitSeq(text, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				all = append(all, name)
+			}
+		}
+		if len(all) > maxNative {
+			return fmt.Errorf("there are %d domains, at most %d", len(all), maxNative)
+		}
+		*to = all
+		return nil
+	}}
+}
+
 // rlsProblems checks the settings of Envoy's rate limit service.
 func (s *Settings) rlsProblems() (all []problem) {
 	r := &s.RLS
 	if r.Listen == "" {
-		if r.Config != "" || r.HTTP != "" || r.Debug != "" {
+		if r.Config != "" || r.HTTP != "" || r.Debug != "" || len(r.Native) > 0 {
 			all = append(all, problem{"rls.listen", "settings of the rate limit service have no effect without an address: say --rls 127.0.0.1:8081"})
 		}
 		return all

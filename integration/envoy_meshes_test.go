@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/limitgate/limitgate/internal/redistest"
@@ -76,6 +78,41 @@ func TestEnvoyMeshes(t *testing.T) {
 	}
 	if got := getText(t, debug+"/stats"); !strings.Contains(got, `ratelimit_service_rate_limit_total_hits{domain="mesh",key1="tight",key2=""} 2`) {
 		t.Errorf("/stats: %s", got)
+	}
+}
+
+// TestEnvoyNative: a native domain and RL.CHECK share the buckets of plans, on two proxies.
+func TestEnvoyNative(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "limits.yaml")
+	const limits = "version: 1\ndefault_plan: p\nplans: {p: [{id: quota, by: [tenant, user], rate: 4/365d, algorithm: fixed_window}]}\n"
+	if err := os.WriteFile(file, []byte(limits), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	node := redistest.Start(t)
+	a := serve(t, "", append(exact, "--redis", node.Addr, "--limits", file, "--rls", "127.0.0.1:0", "--rls-native", "mesh")...)
+	b := serve(t, "", append(exact, "--redis", node.Addr, "--limits", file)...)
+	ask := func() string {
+		t.Helper()
+		resp, err := a.rateLimitClient(t).ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{
+			{Entries: []*ratelimit.RateLimitDescriptor_Entry{{Key: "tenant", Value: "acme"}, {Key: "user", Value: "ann"}}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := resp.GetStatuses()[0]
+		return fmt.Sprint(st.GetCode(), " ", st.GetCurrentLimit().GetName(), " ", st.GetLimitRemaining())
+	}
+	client := b.client()
+	for i, want := range []string{"OK quota 3", "OK quota 1", "OVER_LIMIT quota 0"} {
+		if got := ask(); got != want {
+			t.Errorf("%d: %s, want %s", i, got, want)
+		}
+		if err := client.Do(t.Context(), "RL.CHECK", "acme", "-", "-", "1", "DIM", "user", "ann").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if metrics := a.get("/metrics"); !strings.Contains(metrics, `limitgate_decisions_total{limit="quota",mode="enforce",source="store",verdict="deny"}`) {
+		t.Error("the denial is in no metric")
 	}
 }
 

@@ -68,6 +68,12 @@ type bound struct {
 	hits                     int64
 	counter                  string
 
+	// check is the check of a descriptor in a native domain, and reset the time until its binding limit
+	// resets, or the wait if it denies.
+	native bool
+	check  limit.Request
+	reset  time.Duration
+
 	over      bool
 	remaining int64
 }
@@ -92,23 +98,33 @@ func (s *Service) resolve(q *question, req *rls.RateLimitRequest) {
 		if q.domain != nil {
 			s.bind(q, c, d, &b)
 		}
-		if hits := d.GetHitsAddend(); hits != nil {
-			b.hits = int64(min(hits.GetValue(), bucket.MaxCapacity+1)) // more fits in no bucket
-		} else {
-			b.hits = int64(max(1, req.GetHitsAddend()))
-		}
-		switch {
-		case b.policy.unit == rlsconfig.UnitUnknown: // nothing is counted
-		case d.GetIsNegativeHits():
-			b.role = roleRefund
-		case d.GetHitsAddend().GetValue() > 0:
-			b.role = roleCharge
-		default:
-			b.role = roleTake
+		b.hits = hitsOf(d, req)
+		if b.policy.unit != rlsconfig.UnitUnknown { // else nothing is counted
+			b.role = roleOf(d)
 		}
 		q.bound = append(q.bound, b)
 	}
 	q.replace()
+}
+
+// hitsOf returns the hits of a descriptor: its own, or those of the request.
+func hitsOf(d *ratelimit.RateLimitDescriptor, req *rls.RateLimitRequest) int64 {
+	if hits := d.GetHitsAddend(); hits != nil {
+		return int64(min(hits.GetValue(), bucket.MaxCapacity+1)) // more fits in no bucket
+	}
+	return int64(max(1, req.GetHitsAddend()))
+}
+
+// roleOf returns what a descriptor does to its counter.
+func roleOf(d *ratelimit.RateLimitDescriptor) role {
+	switch {
+	case d.GetIsNegativeHits():
+		return roleRefund
+	case d.GetHitsAddend().GetValue() > 0:
+		return roleCharge
+	default:
+		return roleTake
+	}
 }
 
 // bind finds the rule and the limit of a descriptor.
@@ -177,6 +193,9 @@ func (q *question) replace() {
 
 // untilReset returns the time to the end of the window.
 func (b *bound) untilReset(now time.Time) time.Duration {
+	if b.native {
+		return b.reset
+	}
 	period := time.Duration(b.policy.seconds()) * time.Second
 	return period - time.Duration(now.UnixNano()%int64(period))
 }

@@ -154,6 +154,11 @@ func FuzzShouldRateLimit(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(wire)
+	seed.Domain = "plans"
+	if wire, err = proto.Marshal(seed); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(wire)
 	s := newService(f, Behaviour{ResponseHeaders: &HeaderNames{}, Metadata: true, NearLimit: 0.8})
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		var req rls.RateLimitRequest

@@ -9,6 +9,7 @@ package envoy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,8 @@ type Options struct {
 	Limiter *limiter.Limiter
 	// HashAddr appends what stands for an address in the name of a counter.
 	HashAddr rlsconfig.AddressHasher
+	// Native are the domains whose descriptors are checks by the limits of plans; they have no rules.
+	Native []string
 	// MayRefund allows descriptors with negative hits, which give units back. Others are ignored.
 	MayRefund bool
 	Behaviour
@@ -116,8 +119,12 @@ func (s *Service) ShouldRateLimit(_ context.Context, req *rls.RateLimitRequest) 
 		s.pool.Put(q)
 	}()
 	q.behaviour, q.now = &s.opts.Behaviour, begin
-	s.resolve(q, req)
-	s.decide(q)
+	if slices.Contains(s.opts.Native, req.GetDomain()) {
+		s.native(q, req)
+	} else {
+		s.resolve(q, req)
+		s.decide(q)
+	}
 	reply := s.answer(q, req)
 	s.stats.count(q, s.opts.Now().Sub(begin))
 	return reply, nil

@@ -57,7 +57,7 @@ func newService(t testing.TB, behaviour Behaviour) *Service {
 	}
 	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/366d"}))
 	s := New(Options{
-		Limiter: l, MayRefund: true, Behaviour: behaviour,
+		Limiter: l, MayRefund: true, Behaviour: behaviour, Native: []string{"plans"},
 		HashAddr: func(dst []byte, value string) []byte { return append(dst, "h"+strconv.Itoa(len(value))...) },
 	})
 	s.SetConfig(c)

@@ -44,7 +44,7 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 	}
 	r = &rateLimitService{shutdown: p.settings.ShutdownTimeout}
 	r.service = envoy.New(envoy.Options{
-		Limiter: p.limiter, HashAddr: addrs.AppendText, MayRefund: s.Refunds,
+		Limiter: p.limiter, HashAddr: addrs.AppendText, MayRefund: s.Refunds, Native: s.Native,
 		Behaviour: envoy.Behaviour{
 			Shadow: s.Shadow, Quota: s.Quota, Metadata: s.Metadata, NearLimit: cmp.Or(s.NearLimit, defaultNearLimit),
 			ResponseHeaders: (*envoy.HeaderNames)(s.ResponseHeaders), RequestHeaders: (*envoy.HeaderNames)(s.RequestHeaders),

@@ -24,8 +24,12 @@ func (r *rateLimitService) openConfig(s *config.RLS, log *slog.Logger) error {
 	if s.XDS != nil {
 		return r.openXDS(s.XDS, opts, log)
 	}
+	if s.Config == "" && len(s.Native) > 0 {
+		r.follow, r.healthy = untilEnd, func() bool { return true }
+		return nil
+	}
 	if s.Config == "" {
-		return errors.New("the rate limit service needs limits: name their folder by --rls-config")
+		return errors.New("the rate limit service needs limits: name their folder by --rls-config, or domains that --limits has by --rls-native")
 	}
 	folder := envoy.NewFolder(s.Config, opts, r.service, log)
 	r.follow, r.healthy = folder.Run, folder.Loaded
@@ -34,6 +38,12 @@ func (r *rateLimitService) openConfig(s *config.RLS, log *slog.Logger) error {
 	} else if err != nil {
 		return fmt.Errorf("load rate limit configuration:\n%w", err)
 	}
+	return nil
+}
+
+// untilEnd is the part of a service that follows no configuration.
+func untilEnd(ctx context.Context) error {
+	<-ctx.Done()
 	return nil
 }
 

@@ -1,0 +1,198 @@
+package envoy
+
+import (
+	"math"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	"github.com/limitgate/limitgate/internal/rlsconfig"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
+)
+
+// anonymous is the tenant of descriptors that name none.
+const anonymous = "anonymous"
+
+// native decides a request of a domain without rules: each descriptor is a check by the limits of plans.
+// Its entries tenant, op and ip are those of RL.CHECK, remote_address is an ip too, and other keys are
+// dimensions. What a client sends is never a mistake: a value that cannot be used counts as missing.
+func (s *Service) native(q *question, req *rls.RateLimitRequest) {
+	for _, d := range req.GetDescriptors() {
+		b := bound{hits: hitsOf(d, req), role: roleOf(d), native: true}
+		b.check = checkOf(d)
+		b.check.Cost = min(max(b.hits, 1), bucket.MaxCost)
+		q.bound = append(q.bound, b)
+	}
+	for i := range q.bound {
+		if b := &q.bound[i]; b.role == roleCharge || b.hits == 0 {
+			s.settleNative(q, b)
+		}
+	}
+	s.takeNative(q)
+	q.over = q.denies()
+	for i := range q.bound {
+		if b := &q.bound[i]; b.role == roleRefund {
+			s.refundNative(q, b)
+		}
+	}
+}
+
+// settleNative decides a descriptor that does not depend on others: one that looks, or one that is charged
+// whatever the answer is, if need be with what is left.
+func (s *Service) settleNative(q *question, b *bound) {
+	decide := s.opts.Limiter.Decide
+	if b.hits == 0 {
+		decide = s.opts.Limiter.Peek
+	}
+	check := b.check
+	for attempt := range chargeAttempts {
+		q.batch.Reset()
+		q.batch.Requests = append(q.batch.Requests, check)
+		decide(&q.batch)
+		d := &q.batch.Decisions[0]
+		if attempt == 0 {
+			b.decided(d)
+		}
+		if b.hits == 0 {
+			b.giveBack(d)
+			return
+		}
+		if d.Allowed || d.Remaining <= 0 {
+			return
+		}
+		check.Cost = min(check.Cost, d.Remaining)
+	}
+}
+
+// takeNative decides the descriptors that are taken together or not at all. If the request is denied
+// already, it only looks.
+func (s *Service) takeNative(q *question) {
+	denied := q.denies()
+	q.batch.Reset()
+	q.asked = q.asked[:0]
+	for i := range q.bound {
+		if b := &q.bound[i]; b.role == roleTake && b.hits > 0 {
+			q.asked = append(q.asked, i)
+			q.batch.Requests = append(q.batch.Requests, b.check)
+		}
+	}
+	if len(q.asked) == 0 {
+		return
+	}
+	decide := s.opts.Limiter.Decide
+	if denied {
+		decide = s.opts.Limiter.Peek
+	}
+	decide(&q.batch)
+	for i, n := range q.asked {
+		q.bound[n].decided(&q.batch.Decisions[i])
+	}
+	if !q.denies() {
+		return
+	}
+	for i, n := range q.asked {
+		d := &q.batch.Decisions[i]
+		if d.Allowed && !denied {
+			s.opts.Limiter.TakeBack(&q.batch, i)
+		}
+		q.bound[n].giveBack(d)
+	}
+}
+
+// giveBack makes the status that of a check which took nothing, if the decision admitted it.
+func (b *bound) giveBack(d *limit.Decision) {
+	if d.Allowed && d.Binding != nil {
+		b.remaining = min(d.Remaining+b.check.Cost, int64(b.policy.count))
+	}
+}
+
+// refundNative gives units back to the tenant's own buckets, if this service may.
+func (s *Service) refundNative(q *question, b *bound) {
+	if s.opts.MayRefund {
+		s.opts.Limiter.Credit(&q.batch, &b.check)
+	} else {
+		s.stats.refusedRefunds.Add(1)
+	}
+	q.batch.Reset()
+	check := b.check
+	check.Cost = 1
+	q.batch.Requests = append(q.batch.Requests, check)
+	s.opts.Limiter.Peek(&q.batch)
+	b.decided(&q.batch.Decisions[0])
+	b.check = check
+	b.giveBack(&q.batch.Decisions[0])
+	b.over = false
+}
+
+// decided notes the decision about a descriptor.
+func (b *bound) decided(d *limit.Decision) {
+	if b.unlimited = d.Binding == nil; b.unlimited {
+		b.role = roleNone
+		return
+	}
+	b.over, b.remaining = !d.Allowed, d.Remaining
+	b.policy = policyOfRate(&d.Binding.Rate)
+	b.policy.name = d.Binding.ID
+	wait := d.ResetAfter
+	if b.over {
+		b.remaining, wait = 0, d.RetryAfter
+	}
+	b.remaining = min(b.remaining, int64(b.policy.count))
+	if b.reset = time.Duration(wait) * time.Millisecond; wait == bucket.Never {
+		b.reset = time.Duration(b.policy.seconds()) * time.Second
+	}
+	b.reset = max(b.reset, time.Second)
+}
+
+// policyOfRate returns a rate in the units of Envoy.
+func policyOfRate(r *bucket.Rate) policy {
+	p := policy{count: uint32(min(r.Count, math.MaxUint32))}
+	switch r.Calendar {
+	case bucket.CalendarDay:
+		p.unit = rlsconfig.UnitDay
+		return p
+	case bucket.CalendarMonth:
+		p.unit = rlsconfig.UnitMonth
+		return p
+	}
+	seconds := max(r.Period/1_000_000, 1)
+	for _, u := range []rlsconfig.Unit{rlsconfig.UnitWeek, rlsconfig.UnitDay, rlsconfig.UnitHour, rlsconfig.UnitMinute, rlsconfig.UnitSecond} {
+		if p.unit = u; seconds%u.Seconds() == 0 {
+			if n := seconds / u.Seconds(); n > 1 {
+				p.multiplier = uint32(n)
+			}
+			break
+		}
+	}
+	return p
+}
+
+// checkOf returns the check of a descriptor, without its cost.
+func checkOf(d *ratelimit.RateLimitDescriptor) (r limit.Request) {
+	r.Tenant = anonymous
+	for _, e := range d.GetEntries() {
+		key, value := e.GetKey(), e.GetValue()
+		switch key {
+		case "tenant":
+			if value != "-" && limit.CheckName(value) == nil {
+				r.Tenant = value
+			}
+		case "op":
+			if value != "-" && limit.CheckOp(value) == nil {
+				r.Op = value
+			}
+		case "ip", "remote_address":
+			if addr, err := limit.ParseAddr(value); err == nil {
+				r.Addr = addr
+			}
+		default:
+			_, twice := r.Dimension(key)
+			if !twice && len(r.Dims) < limit.MaxDims && !limit.ReservedDim(key) && limit.CheckName(key) == nil && limit.CheckName(value) == nil {
+				r.Dims = append(r.Dims, limit.Dim{Name: key, Value: value})
+			}
+		}
+	}
+	return r
+}

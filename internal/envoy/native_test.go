@@ -1,0 +1,124 @@
+package envoy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	settings "github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+// plans are the limits of native domains. Windows are a year, so that none ends meanwhile.
+const plans = `
+version: 1
+default_plan: free
+plans:
+  free:
+    - {id: tenant, by: [tenant], rate: 5/365d, algorithm: fixed_window}
+    - {id: pay, by: [tenant, op], when: {op: pay}, rate: 2/365d, algorithm: fixed_window, group: pay}
+    - {id: user, by: [tenant, user], rate: 3/365d, algorithm: fixed_window, group: user}
+    - {id: banned, when: {op: never}, action: deny, group: banned}
+  open: []
+shared:
+  - {id: ip, by: [ip], rate: 7/30d, algorithm: fixed_window, group: ip}
+tenants:
+  free-of-limits: {plan: open}
+`
+
+// newNative returns a service whose domain mesh is native.
+func newNative(t *testing.T, behaviour Behaviour) *Service {
+	t.Helper()
+	set, _, err := settings.ParseLimits("limits.yaml", []byte(plans), limit.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs, err := limit.NewAddrHasher([]byte("0123456789abcdef0123456789abcdef"), limit.Prefixes{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Addrs: addrs, Timeout: time.Second}, set)
+	return New(Options{Limiter: l, MayRefund: true, Behaviour: behaviour, Native: []string{"mesh"}})
+}
+
+// TestNative checks requests one after the other.
+func TestNative(t *testing.T) {
+	s := newNative(t, Behaviour{})
+	for i, c := range []struct {
+		descriptors string
+		hits        uint32
+		want        string
+	}{
+		{"tenant=a", 0, "OK, OK 4/5"},
+		{"tenant=a op=pay", 0, "OK, OK 1/2"},
+		{"tenant=a op=pay,tenant=b", 2, "OVER_LIMIT, OVER_LIMIT 0/2, OK 5/5"}, // takes nothing
+		{"tenant=b", 0, "OK, OK 4/5"},
+		{"tenant=b,tenant=b", 0, "OK, OK 3/5, OK 2/5"},
+		{"tenant=b op=never", 0, "OVER_LIMIT, OVER_LIMIT 0/0"},
+		{"tenant=b op=never,tenant=c", 0, "OVER_LIMIT, OVER_LIMIT 0/0, OK 5/5"},
+		{"tenant=c user=u", 0, "OK, OK 2/3"},
+		{"tenant=c user=u", 9, "OVER_LIMIT, OVER_LIMIT 0/5"},
+		{"op=x", 0, "OK, OK 4/5"}, // anonymous
+		{"tenant=-", 0, "OK, OK 3/5"},
+		{"tenant=d hits=0", 0, "OK, OK 5/5"},
+		{"tenant=d hits=4", 0, "OK, OK 1/5"},
+		{"tenant=d hits=40", 0, "OVER_LIMIT, OVER_LIMIT 0/5"}, // charged with what is left
+		{"tenant=d hits=0", 0, "OVER_LIMIT, OVER_LIMIT 0/5"},
+		{"tenant=d hits=0,tenant=e", 0, "OVER_LIMIT, OVER_LIMIT 0/5, OK 5/5"}, // a look that denies takes nothing elsewhere
+		{"tenant=e", 0, "OK, OK 4/5"},
+		{"tenant=d refund=2", 0, "OK, OK 2/5"},
+		{"tenant=d refund=200", 0, "OK, OK 5/5"},
+		{"tenant=free-of-limits", 0, "OK, OK"},
+		{"tenant=free-of-limits remote_address=192.0.2.1", 0, "OK, OK 6/7"},
+		{"tenant=free-of-limits ip=192.0.2.1", 6, "OK, OK 0/7"},
+		{"tenant=free-of-limits ip=192.0.2.1", 0, "OVER_LIMIT, OVER_LIMIT 0/7"},
+		{"tenant=free-of-limits ip=nonsense", 0, "OK, OK"},
+		{"tenant=f hits=18446744073709551615", 0, "OVER_LIMIT, OVER_LIMIT 0/5"},
+		{"tenant=f", 0, "OVER_LIMIT, OVER_LIMIT 0/5"},
+	} {
+		if got := ask(t, s, c.descriptors, c.hits); got != c.want {
+			t.Errorf("%d: %s (%d): %s, want %s", i, c.descriptors, c.hits, got, c.want)
+		}
+	}
+}
+
+// TestNativeStatus checks the limit in a status, and the header fields.
+func TestNativeStatus(t *testing.T) {
+	s := newNative(t, Behaviour{ResponseHeaders: &HeaderNames{"X-Limit", "X-Left", "X-Reset"}})
+	req := &rls.RateLimitRequest{Domain: "mesh"}
+	for _, text := range []string{"tenant=free-of-limits ip=192.0.2.1", "tenant=free-of-limits"} {
+		req.Descriptors = append(req.Descriptors, descriptor(t, text))
+	}
+	resp, err := s.ShouldRateLimit(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := resp.GetStatuses()[0]
+	if l := st.GetCurrentLimit(); l.GetName() != "ip" || l.GetUnit() != rls.RateLimitResponse_RateLimit_DAY || l.GetUnitMultiplier().GetValue() != 30 ||
+		st.GetDurationUntilReset().AsDuration() <= 0 || st.GetDurationUntilReset().AsDuration() > 30*24*time.Hour {
+		t.Errorf("the status is %v", st)
+	}
+	text := ""
+	for _, h := range resp.GetResponseHeadersToAdd()[:2] {
+		text += h.GetKey() + "=" + h.GetValue() + " "
+	}
+	if text != "X-Limit=7 X-Left=6 " {
+		t.Errorf("the header fields are %s", text)
+	}
+}
+
+// TestNativeBounds checks that values which no limit can have count as missing.
+func TestNativeBounds(t *testing.T) {
+	d := descriptor(t, "tenant="+strings.Repeat("t", 300)+" op="+strings.Repeat("o", 2000)+" Tenant=x user="+strings.Repeat("u", 300)+" a=1 a=2")
+	for _, key := range strings.Split("bcdefghijklmnopqrstuvwxyz", "") {
+		d.Entries = append(d.Entries, descriptor(t, key+"=1").GetEntries()...)
+	}
+	r := checkOf(d)
+	if r.Tenant != anonymous || r.Op != "" || len(r.Dims) != limit.MaxDims || r.Dims[0] != (limit.Dim{Name: "a", Value: "1"}) {
+		t.Errorf("the check is %+v", r)
+	}
+}
