@@ -119,7 +119,7 @@ func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
 		outage(t.Outage)
 		n.log.Info("shard breaker closed", "node", n.addr, "outage", t.Outage)
 	case t.From == breaker.Closed:
-		n.log.Warn("shard breaker open", "node", n.addr, "kind", kindOf(t.Err).String(), "error", t.Err)
+		n.log.Warn("shard breaker open", append([]any{"node", n.addr, "kind", kindOf(t.Err).String(), "error", t.Err}, adviceFor(t.Err)...)...)
 	}
 }
 
@@ -150,10 +150,13 @@ func (n *node) reportHealth(err error) {
 
 // adviceFor returns an attribute for a call that was too late, which is often this host's fault.
 func adviceFor(err error) []any {
-	if kindOf(err) != KindTimeout {
-		return nil
+	switch kindOf(err) {
+	case KindTimeout:
+		return []any{"advice", "no answer within --decision-timeout: look at the load of both hosts, or raise it"}
+	case KindOverload:
+		return []any{"advice", "calls waited in this proxy for half of --decision-timeout: the node answers slowly, or this host has too much to do"}
 	}
-	return []any{"advice", "no answer within --decision-timeout: look at the load of both hosts, or raise it"}
+	return nil
 }
 
 // reportPause is the least time between two reports of a failing node, of the topology or of the secret.

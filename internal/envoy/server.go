@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -26,6 +25,9 @@ const (
 	// maxStreams bounds the requests of one connection that are decided at once. An Envoy has one
 	// connection for each worker, and waits 20 ms for an answer.
 	maxStreams = 4096
+	// streamWorkers are goroutines that answer requests one after the other. A request that finds none
+	// free gets a goroutine of its own, whose stack has to grow each time.
+	streamWorkers = 256
 	// maxHeaderList bounds the header fields of a request.
 	maxHeaderList = 16 << 10
 )
@@ -58,7 +60,7 @@ func NewServer(s *Service, opts ServerOptions) *Server {
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaderList),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: opts.MaxConnectionAge, MaxConnectionAgeGrace: opts.MaxConnectionAgeGrace}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // instead of a goroutine for each request
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.UnaryInterceptor(srv.recoverPanic),
 	}
 	if opts.TLS != nil {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serveGRPC serves a service until the test ends, and returns a connection to it and a function that ends
 // the server.
-func serveGRPC(t *testing.T, s *Service) (conn *grpc.ClientConn, end func()) {
+func serveGRPC(t testing.TB, s *Service) (conn *grpc.ClientConn, end func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
