@@ -93,7 +93,7 @@ func rlsSettings(s *Settings) settings {
 		},
 		{
 			name: "rls.prefix", group: groupRLS,
-			usage: "part of the names of its counters: services with different ones share none in a Redis", value: reference(&r.Prefix, "TEXT"),
+			usage: "part of the names of its counters: services with different ones share none in a Redis", value: counterPrefix(&r.Prefix),
 		},
 		{
 			name: "rls.merge_domains", group: groupRLS, initial: "false",
@@ -104,6 +104,20 @@ func rlsSettings(s *Settings) settings {
 			usage: "descriptors with negative hits give units back, for all clients of the service", value: toggle(&r.Refunds),
 		},
 	}
+}
+
+// maxPrefix bounds a prefix of names of counters, in bytes.
+const maxPrefix = 256
+
+// counterPrefix parses a prefix of names of counters.
+func counterPrefix(to *string) value {
+	return value{arg: "TEXT", shape: stringOnly, read: func(text string) error {
+		if len(text) > maxPrefix {
+			return fmt.Errorf("it has %d bytes, at most %d", len(text), maxPrefix)
+		}
+		*to = text
+		return nil
+	}}
 }
 
 // maxNative bounds the native domains: a mesh has one or a few.

@@ -14,14 +14,15 @@ import (
 )
 
 const envoyUsage = `Answers Envoy's rate limit service from the environment variables and the files of
-envoyproxy/ratelimit: a deployment of it changes its image only.
+envoyproxy/ratelimit: a deployment of it changes its image and its command.
 
 Usage: limitgate envoy [flags]
 
   REDIS_SOCKET_TYPE=tcp REDIS_URL=127.0.0.1:6379 RUNTIME_ROOT=/data limitgate envoy
 
 It reads the variables of envoyproxy/ratelimit, prints those that it ignores, and ends with all that
-it refuses. All flags and variables of limitgate serve work too, and win. docs/envoy.md lists both.
+it refuses. All flags and variables of limitgate serve work too, and win. docs/envoy.md lists the variables, and
+limitgate serve --help the flags.
 `
 
 // runEnvoy runs serve with the settings that the variables of envoyproxy/ratelimit mean.
@@ -41,6 +42,7 @@ func runEnvoy(ctx context.Context, env *environment, args []string) int {
 	// The first of two variables counts, so that those of limitgate win.
 	env.environ = append(env.environ, missingFrom(env.environ, envoyVariables(er))...)
 	settings, origins, rest, err := config.Load(args, env.environ, config.ReadSettingsFile)
+	err = inTheirNames(err)
 	if errors.Is(err, flag.ErrHelp) {
 		if env.manual != nil {
 			*env.manual = manual{about: envoyUsage, flags: settingFlags()}
@@ -57,6 +59,31 @@ func runEnvoy(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate envoy: REDIS_URL: it is not set, so that counters are in the memory of this process alone")
 	}
 	return serve(ctx, env, settings)
+}
+
+// envPrefix precedes the name of a setting in its variable.
+const envPrefix = "LIMITGATE_"
+
+// theirNames are the variables of envoyproxy/ratelimit that set those of limitgate.
+var theirNames = map[string]string{
+	"RLS": "GRPC_HOST, GRPC_PORT or GRPC_UDS", "RLS_HTTP": "HOST, PORT", "RLS_DEBUG": "DEBUG_HOST, DEBUG_PORT", "RLS_PREFIX": "CACHE_KEY_PREFIX",
+	"RLS_CONFIG": "RUNTIME_ROOT", "ADMIN": "PROMETHEUS_ADDR", "REDIS": "REDIS_URL", "REDIS_SENTINEL": "REDIS_URL", "OTLP_ENDPOINT": "OTEL_EXPORTER_OTLP_ENDPOINT",
+	"REDIS_TLS_CA": "REDIS_TLS_CACERT", "REDIS_TLS_CERT": "REDIS_TLS_CLIENT_CERT", "REDIS_TLS_KEY": "REDIS_TLS_CLIENT_KEY",
+}
+
+// inTheirNames returns the error with the variables of envoyproxy/ratelimit beside those that they set.
+func inTheirNames(err error) error {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		name, rest, found := strings.Cut(strings.TrimPrefix(line, "env "+envPrefix), ": ")
+		if theirs := theirNames[name]; found && theirs != "" && strings.HasPrefix(line, "env ") {
+			lines[i] = "env " + theirs + " (" + envPrefix + name + "): " + rest
+		}
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // envoyVariables returns the variables of limitgate that say what those of envoyproxy/ratelimit mean.

@@ -10,9 +10,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/rlsenv"
 )
 
 const healthAbout = `Asks whether a limitgate is ready, for the health checks of containers.
@@ -21,7 +23,7 @@ Usage: limitgate health [--addr ADDRESS | --config FILE]
 
 It asks /readyz of the admin address. Without --addr that is the one of the settings: the
 variables of the environment, and the settings file that --config or LIMITGATE_CONFIG names,
-as serve reads them. A host such as 0.0.0.0 means this machine. If those settings have a
+as serve reads them, and PROMETHEUS_ADDR, as envoy does. A host such as 0.0.0.0 means this machine. If those settings have a
 certificate, it asks by TLS and does not verify it, since it is this machine's own.
 
 It prints a line, and exits with 0 when the limitgate is ready, 1 when it is not or
@@ -65,7 +67,11 @@ func healthTarget(env *environment, client *clientFlags, addr, file string) (tar
 		encryption, err = client.tlsConfig(addr)
 		return addr, encryption, err
 	}
-	admin, err := config.ReadAdmin(file, env.environ, config.ReadSettingsFile)
+	environ := env.environ
+	if er, _, err := rlsenv.Parse(environ); err == nil && er.PrometheusAddr != "" { // of limitgate envoy
+		environ = append(environ[:len(environ):len(environ)], missingFrom(environ, envoyVariables(er))...)
+	}
+	admin, err := config.ReadAdmin(file, environ, config.ReadSettingsFile)
 	switch {
 	case err != nil:
 		return "", nil, err
@@ -112,6 +118,9 @@ func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (lin
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	response, err := client.Do(request)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "", fmt.Errorf("nothing listens at %s: start limitgate, or name its --admin address by --addr", addr)
+	}
 	if err != nil {
 		return "", err
 	}

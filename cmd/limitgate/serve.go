@@ -39,7 +39,20 @@ func runServe(ctx context.Context, env *environment, args []string) int {
 	if code, ok := checkLoaded(env, "serve", settings, origins, rest, err); !ok {
 		return code
 	}
+	if name, given := ofEnvoy(env); given && settings.RLS.Listen == "" {
+		settings.Warnings = append(settings.Warnings, name+" is set, a variable of envoyproxy/ratelimit, which limitgate envoy reads, and limitgate serve does not")
+	}
 	return serve(ctx, env, settings)
+}
+
+// ofEnvoy returns a variable by which a deployment of envoyproxy/ratelimit is known.
+func ofEnvoy(env *environment) (name string, given bool) {
+	for _, name := range []string{"RUNTIME_ROOT", "RUNTIME_SUBDIRECTORY", "CONFIG_GRPC_XDS_SERVER_URL"} {
+		if env.lookup(name) != "" {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // checkLoaded prints the mistakes in the settings of a command, or these if that is asked for. Ok

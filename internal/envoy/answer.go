@@ -24,7 +24,7 @@ func (s *Service) answer(q *question, req *rls.RateLimitRequest) *rls.RateLimitR
 	if names := q.behaviour.ResponseHeaders; names != nil {
 		r.ResponseHeadersToAdd = names.fields(tightest, q.now)
 	}
-	if q.over && tightest != nil {
+	if q.over && tightest != nil && !tightest.never {
 		r.ResponseHeadersToAdd = append(r.ResponseHeadersToAdd, &core.HeaderValue{Key: "Retry-After", Value: strconv.FormatInt(ceilSeconds(tightest.untilReset(q.now)), 10)})
 	}
 	if names := q.behaviour.RequestHeaders; names != nil {

@@ -14,9 +14,12 @@ func (s *Service) decide(q *question) {
 
 // verdict notes the verdict about a descriptor.
 func (b *bound) verdict(it *limit.Item) {
+	if it.Source == limit.SourceNone { // a denial in the deny cache leaves other items undecided
+		b.remaining = b.limit.Params.Capacity
+		return
+	}
 	b.remaining = it.Remaining
-	// A denial in the deny cache leaves other items undecided.
-	b.over = it.Denies() || it.Source != limit.SourceNone && it.Cost == 0 && it.Remaining == 0
+	b.over = it.Denies() || it.Cost == 0 && it.Remaining == 0
 }
 
 // charge takes the units of the descriptors with hits of their own. Those that do not fit take what is

@@ -59,7 +59,7 @@ func TestFolder(t *testing.T) {
 		if err := os.Rename(dir, dir+"-away"); err != nil {
 			t.Fatal(err)
 		}
-		check("6", "no such file")
+		check("6", "does not exist")
 		if err := os.Rename(dir+"-away", dir); err != nil {
 			t.Fatal(err)
 		}

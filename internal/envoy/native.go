@@ -140,7 +140,8 @@ func (b *bound) decided(d *limit.Decision) {
 		b.remaining, wait = 0, d.RetryAfter
 	}
 	b.remaining = min(b.remaining, int64(b.policy.count))
-	if b.reset = time.Duration(wait) * time.Millisecond; wait == bucket.Never {
+	b.never = wait == bucket.Never
+	if b.reset = time.Duration(wait) * time.Millisecond; b.never {
 		b.reset = time.Duration(b.policy.seconds()) * time.Second
 	}
 	b.reset = max(b.reset, time.Second)

@@ -69,10 +69,10 @@ type bound struct {
 	counter                  string
 
 	// check is the check of a descriptor in a native domain, and reset the time until its binding limit
-	// resets, or the wait if it denies.
-	native bool
-	check  limit.Request
-	reset  time.Duration
+	// resets, or the wait if it denies. Never reports that the limit never admits as many hits.
+	native, never bool
+	check         limit.Request
+	reset         time.Duration
 
 	over      bool
 	remaining int64

@@ -178,6 +178,24 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// TestCachedDenial checks that a denial of the deny cache, which asks nothing about other descriptors, says
+// nothing wrong about them.
+func TestCachedDenial(t *testing.T) {
+	s := newService(t, Behaviour{NearLimit: 0.8})
+	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second, DenyCacheSize: 100}, s.opts.Limiter.Limits())
+	s.opts.Limiter = l
+	for i, want := range []string{"OK, OK 4/5, OK 2/3", "OK, OK 3/5, OK 1/3", "OK, OK 2/5, OK 0/3", "OVER_LIMIT, OK 2/5, OVER_LIMIT 0/3", "OVER_LIMIT, OK 5/5, OVER_LIMIT 0/3"} {
+		if got := ask(t, s, "a=1,b=1", 0); got != want {
+			t.Errorf("%d: %s, want %s", i, got, want)
+		}
+	}
+	for key, st := range s.stats.rules {
+		if key.key1 == "a" && (st.near.Load() != 0 || st.total.Load() != 5) {
+			t.Errorf("%d hits of %d are near the limit", st.near.Load(), st.total.Load())
+		}
+	}
+}
+
 // TestShadow checks that all rules in shadow mode admit, count, and say the truth.
 func TestShadow(t *testing.T) {
 	s := newService(t, Behaviour{Shadow: true})

@@ -106,7 +106,7 @@ func (c *compiler) document(doc *document) {
 	case c.merge:
 		d = other
 	default:
-		c.fail(at, "domain %s is there already, see %s: join them, or set MERGE_DOMAIN_CONFIG=true", quote(name), other.at.seenFrom(at))
+		c.fail(at, "domain %s is there already, see %s: join them, or set MERGE_DOMAIN_CONFIG=true, as --rls-merge-domains does", quote(name), other.at.seenFrom(at))
 	}
 	c.descriptors(d, &d.root, &Rule{}, doc.descriptors)
 }

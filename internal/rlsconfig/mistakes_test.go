@@ -35,6 +35,8 @@ var mistakes = []struct{ name, file, want string }{
 	{"tag", "domain: !secret d", "f:1: domain: tags are not supported: remove !secret"},
 	{"no domain", "descriptors: []", "f:1: domain: a configuration needs the name of its domain"},
 	{"empty domain", "descriptors:\n\ndomain: ''", "f:3: domain: a configuration needs the name of its domain"},
+	{"object of Kubernetes", "kind: ConfigMap\ndomain: d", "f:1: kind: unknown key; it is of an object of Kubernetes: write what is below data of a ConfigMap"},
+	{"limits file", "domain: d\nplans: {}", "f:2: plans: unknown key; it is of a limits file of Limitgate: name that file by --limits"},
 	{"no key", "domain: d\ndescriptors:\n- value: a", "f:3: descriptors[0].key: a descriptor needs a key"},
 	{"empty key", "domain: d\ndescriptors:\n- key: a\n  descriptors:\n  - key: ~", "f:5: descriptors[0].descriptors[0].key: a descriptor needs a key"},
 	{
@@ -184,7 +186,7 @@ func TestSeveralFiles(t *testing.T) {
 	a := File{"a", []byte("domain: d\ndescriptors:\n- {key: a}\n- {key: k, value: x*}")}
 	b := File{"b", []byte("descriptors:\n- {key: b}\n- {key: k, value: xy*}\ndomain: d")}
 	c, problems := Parse([]File{a, b}, Options{})
-	if want := `b:4: domain: domain "d" is there already, see line 1 of a: join them, or set MERGE_DOMAIN_CONFIG=true`; c != nil || show(problems) != want {
+	if want := `b:4: domain: domain "d" is there already, see line 1 of a: join them, or set MERGE_DOMAIN_CONFIG=true, as --rls-merge-domains does`; c != nil || show(problems) != want {
 		t.Errorf("the problems are\n%s\nwant\n%s", show(problems), want)
 	}
 	c, problems = Parse([]File{a, b}, Options{MergeDomains: true})

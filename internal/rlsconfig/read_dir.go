@@ -1,6 +1,7 @@
 package rlsconfig
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -30,6 +31,9 @@ const (
 // begin with a dot.
 func ReadDir(dir string) ([]File, error) {
 	root, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read folder: %s does not exist: it is --rls-config, or RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY", dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read folder: %w", err)
 	}

@@ -83,7 +83,7 @@ func TestReadDirFails(t *testing.T) {
 		prepare func(dir string) error
 		want    string
 	}{
-		{"no folder", os.Remove, "read folder: lstat DIR: no such file or directory"},
+		{"no folder", os.Remove, "read folder: DIR does not exist: it is --rls-config, or RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY"},
 		{"broken link", func(dir string) error { return os.Symlink("nowhere", filepath.Join(dir, "a")) }, "read folder: lstat DIR/nowhere: no such file or directory"},
 		{"named pipe", func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "a"), 0o600) }, "read folder: DIR/a is a named pipe: name a regular file, or a link to one"},
 		{"large file", func(dir string) error {

@@ -111,7 +111,7 @@ func TestMistakesOfResources(t *testing.T) {
 	}{
 		{"no domain", [][]byte{message(1, "r")}, "r: domain: a configuration needs the name of its domain"},
 		{"empty message", [][]byte{nil}, "resource 1: domain: a configuration needs the name of its domain"},
-		{"same domain", [][]byte{message(1, "r", 2, "d"), message(1, "s", 2, "d")}, `s: domain: domain "d" is there already, see domain of r: join them, or set MERGE_DOMAIN_CONFIG=true`},
+		{"same domain", [][]byte{message(1, "r", 2, "d"), message(1, "s", 2, "d")}, `s: domain: domain "d" is there already, see domain of r: join them, or set MERGE_DOMAIN_CONFIG=true, as --rls-merge-domains does`},
 		{"no key", [][]byte{message(1, "r", 2, "d", 3, message(2, "v"))}, "r: descriptors[0].key: a descriptor needs a key"},
 		{"key twice", [][]byte{message(1, "r", 2, "d", 3, message(1, "k"), 3, message(1, "k"))}, `r: descriptors[1]: key "k" without a value is there already, see descriptors[0]: remove one of them`},
 		{"no unit", [][]byte{limited(nil)}, "r: descriptors[0].rate_limit.unit: the unit is missing: write second, minute, hour, day, week, month or year"},

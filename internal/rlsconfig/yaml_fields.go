@@ -38,6 +38,12 @@ func (y *yamlReader) root(n *yaml.Node, doc *document) {
 	doc.domain.broken = doc.domain.broken || misspelt && doc.domain.value == ""
 }
 
+// Keys of files that get here by mistake.
+var (
+	kubernetesKeys = []string{"apiVersion", "kind", "metadata", "data"}
+	limitsKeys     = []string{"version", "default_plan", "plans", "shared", "tenants", "include"}
+)
+
 // unknown reports a key that has no meaning in its place. One that has a meaning in another place has
 // no effect in envoyproxy/ratelimit, and all others are mistakes there.
 func (y *yamlReader) unknown(key *yaml.Node, at place, known []string) (mistake bool) {
@@ -53,6 +59,10 @@ func (y *yamlReader) unknown(key *yaml.Node, at place, known []string) (mistake 
 	case slices.Contains(rootKeys, name):
 		y.warn(at, "it has no effect here: it belongs to the top of the file")
 		return false
+	case slices.Equal(known, rootKeys) && slices.Contains(kubernetesKeys, name):
+		y.fail(at, "unknown key; it is of an object of Kubernetes: write what is below data of a ConfigMap")
+	case slices.Equal(known, rootKeys) && slices.Contains(limitsKeys, name):
+		y.fail(at, "unknown key; it is of a limits file of Limitgate: name that file by --limits")
 	default:
 		y.fail(at, "unknown key; %s", didYouMean(name, known, "the keys are "+strings.Join(known, ", ")))
 	}
