@@ -24,7 +24,7 @@ func applyLimits(in *capacity.Input, set *limit.Set) {
 	in.Heaviest()
 	in.TopRate = from(0, "units/s", "none")
 	for _, l := range set.All() {
-		if l.Action != limit.ActionLimit || l.Store != limit.PlacementShared || l.Lease.On || l.Params.Period <= 0 {
+		if l.Action != limit.ActionLimit || l.Mode == limit.ModeOff || l.Store != limit.PlacementShared || l.Lease.On || l.Params.Period <= 0 {
 			continue
 		}
 		if rate := float64(l.Params.Count) / float64(l.Params.Period) * 1e6; rate > in.TopRate.Value {

@@ -27,7 +27,7 @@ func sensitivities(in *Input, p *Plan) []Sensitivity {
 		other := *in
 		c.apply(&other)
 		changed, err := compute(&other)
-		if err != nil { // a price is missing
+		if err != nil || len(changed.LeftOut) != len(p.LeftOut) { // a price is missing
 			continue
 		}
 		if difference := changed.Bill.Total - p.Bill.Total; math.Abs(difference) >= 0.01 {
@@ -60,7 +60,7 @@ func changes(in *Input) []change {
 		for _, row := range []struct {
 			text string
 			Number
-		}{{"scripts of one call (38.1 us a call, hot-fleet)", SingleCallCPU}, {"scripts of 91 calls (2.17 us a call, cluster-p16)", BatchedCallCPU}} {
+		}{{"proxies too small to batch calls (38.1 us a call, hot-fleet)", SingleCallCPU}, {"proxies that batch 91 calls (2.17 us a call, cluster-p16)", BatchedCallCPU}} {
 			all = append(all, change{row.text, func(in *Input) { in.CallCPU = row.Number }})
 		}
 	} else {
@@ -69,7 +69,7 @@ func changes(in *Input) []change {
 		}})
 	}
 	if in.LocalShare.Value < otherLocalShare {
-		all = append(all, change{"0.9 decided without the store, as by leases", func(in *Input) { in.LocalShare.Value = otherLocalShare }})
+		all = append(all, change{"nine of ten requests decided by leases", func(in *Input) { in.LocalShare.Value = otherLocalShare }})
 	}
 	if in.Utilisation.Value != otherUtilisation {
 		all = append(all, change{"a utilisation of 0.8", func(in *Input) { in.Utilisation.Value = otherUtilisation }})

@@ -20,10 +20,19 @@ func most(l *limit.Limit, t int64) int64 {
 	default: // of the windows that a time meets, the first and the last may be parts of windows
 		units = p.Capacity * (ceilDiv(t, shortest(l)) + 1)
 	}
-	if l.Store == limit.PlacementAutoLocal { // the store's count and the instances' own
+	units += leased(l)
+	if l.Store != limit.PlacementShared { // the store's count and the instances' own
 		units *= 2
 	}
 	return min(units, unsayable) / max(1, l.FixedCost)
+}
+
+// leased returns how many units instances may hold on lease, and use in a later time than they took them.
+func leased(l *limit.Limit) int64 {
+	if !l.Lease.On {
+		return 0
+	}
+	return ceilDiv(l.Undivided.Capacity, 20)
 }
 
 // unsayable bounds what one limit admits in a month and less: the edge takes no number as large, and

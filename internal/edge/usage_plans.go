@@ -88,16 +88,17 @@ func (p *planRenderer) setThrottle(u *usagePlan, c ceiling) {
 	var burst int64
 	for _, l := range c.sum {
 		cost := max(1, l.FixedCost)
-		rate += float64(l.Undivided.Count) / float64(l.Undivided.Period) * float64(second) / float64(cost)
+		own := float64(l.Undivided.Count) / float64(l.Undivided.Period) * float64(second) / float64(cost)
 		// In t, windows of a period p admit less than 2 + t/p times their count, and a log 1 + t/p
 		// times. A cost divides what begins and what is added, each of which may have a remainder.
-		full := l.Undivided.Capacity
+		full := l.Undivided.Capacity + leased(l)
 		if a := l.Undivided.Algorithm; a == bucket.AlgorithmFixedWindow || a == bucket.AlgorithmSlidingWindow || a == bucket.AlgorithmCalendarWindow {
 			full *= 2
 		}
 		if l.Store == limit.PlacementAutoLocal {
-			rate, full = 2*rate, 2*full
+			own, full = 2*own, 2*full
 		}
+		rate += own
 		burst += ceilDiv(full, cost)
 	}
 	if burst > maxInteger {
@@ -143,13 +144,16 @@ func quotaOf(c ceiling) (period string, requests int64) {
 	default:
 		return "", 0
 	}
-	cost := max(1, l.FixedCost)
+	cost, held := max(1, l.FixedCost), l.Undivided.Capacity+leased(l)
+	if l.Store != limit.PlacementShared { // the store's count and the instances' own
+		held *= 2
+	}
 	switch inUTC := l.Rate.Calendar == bucket.NotCalendar || l.Zone.String() == "UTC"; {
 	case l.Undivided.Algorithm != bucket.AlgorithmFixedWindow && l.Undivided.Algorithm != bucket.AlgorithmCalendarWindow:
 	case inUTC && (l.Rate.Calendar != bucket.NotCalendar || period == "DAY"): // the same windows
-		return period, l.Undivided.Capacity / cost
+		return period, held / cost
 	case l.Rate.Calendar != bucket.NotCalendar: // a day or month in UTC meets two of another zone
-		return period, 2 * l.Undivided.Capacity / cost
+		return period, 2 * held / cost
 	}
 	return period, most(l, length)
 }

@@ -64,7 +64,7 @@ func commonLosses(l *limit.Limit) (out []string) {
 		out = append(out, fmt.Sprintf("missing: %s is not known", l.Missing))
 	}
 	if l.Store != limit.PlacementShared {
-		out = append(out, fmt.Sprintf("store: %s admits more where instances are many: raise --margin", l.Store))
+		out = append(out, fmt.Sprintf("store: %s admits up to twice the number: the rule does too", l.Store))
 	}
 	return out
 }

@@ -58,6 +58,9 @@ func (f *Folder) Load() error {
 	for _, p := range problems {
 		f.log.Warn("warning about the rate limit configuration", "text", p.String())
 	}
+	if hidden := f.service.Hidden(c); len(hidden) > 0 {
+		f.log.Warn("rules of native domains have no effect", "domains", hidden)
+	}
 	f.service.SetConfig(c)
 	f.reason = ""
 	f.loaded.Store(true)

@@ -17,7 +17,7 @@ const anonymous = "anonymous"
 
 // native decides a request of a domain without rules: each descriptor is a check by the limits of plans.
 // Its entries tenant, op and ip are those of RL.CHECK, remote_address is an ip too, and other keys are
-// dimensions. What a client sends is never a mistake: a value that cannot be used counts as missing.
+// dimensions. A value that no check can have counts as missing: clients choose values.
 func (s *Service) native(q *question, req *rls.RateLimitRequest) {
 	for _, d := range req.GetDescriptors() {
 		b := bound{hits: hitsOf(d, req), role: roleOf(d), native: true}
@@ -56,32 +56,54 @@ func (s *Service) settleNative(q *question, b *bound) {
 			b.decided(d)
 		}
 		if b.hits == 0 {
-			b.giveBack(d)
+			b.giveBack(d, q.batch.Items(0))
 			return
 		}
-		if d.Allowed || d.Remaining <= 0 {
+		if check.Cost = fitting(check.Cost, q.batch.Items(0)); d.Allowed || check.Cost == 0 {
 			return
 		}
-		check.Cost = min(check.Cost, d.Remaining)
 	}
+}
+
+// fitting returns how much of a cost, that items were decided with, all of them have left.
+func fitting(cost int64, items []limit.Item) int64 {
+	fits := cost
+	for i := range items {
+		it := &items[i]
+		switch {
+		case !it.Enforced() || it.Source == limit.SourceNone || it.Allowed:
+		case it.Limit.MaxCost > 0 && cost > it.Limit.MaxCost:
+			fits = min(fits, it.Limit.MaxCost)
+		case it.Limit.FixedCost > 0: // which a smaller cost does not change
+			return 0
+		default:
+			fits = min(fits, max(it.Remaining, 0))
+		}
+	}
+	return fits
 }
 
 // takeNative decides the descriptors that are taken together or not at all. If the request is denied
 // already, it only looks.
 func (s *Service) takeNative(q *question) {
-	denied := q.denies()
 	q.batch.Reset()
 	q.asked = q.asked[:0]
 	for i := range q.bound {
-		if b := &q.bound[i]; b.role == roleTake && b.hits > 0 {
-			q.asked = append(q.asked, i)
-			q.batch.Requests = append(q.batch.Requests, b.check)
+		b := &q.bound[i]
+		if b.role != roleTake || b.hits == 0 {
+			continue
 		}
+		if b.hits > bucket.MaxCost { // no check costs as much
+			b.over = true
+			continue
+		}
+		q.asked = append(q.asked, i)
+		q.batch.Requests = append(q.batch.Requests, b.check)
 	}
 	if len(q.asked) == 0 {
 		return
 	}
-	decide := s.opts.Limiter.Decide
+	denied, decide := q.denies(), s.opts.Limiter.Decide
 	if denied {
 		decide = s.opts.Limiter.Peek
 	}
@@ -97,22 +119,23 @@ func (s *Service) takeNative(q *question) {
 		if d.Allowed && !denied {
 			s.opts.Limiter.TakeBack(&q.batch, i)
 		}
-		q.bound[n].giveBack(d)
+		q.bound[n].giveBack(d, q.batch.Items(i))
 	}
 }
 
-// giveBack makes the status that of a check which took nothing, if the decision admitted it.
-func (b *bound) giveBack(d *limit.Decision) {
-	if d.Allowed && d.Binding != nil {
-		b.remaining = min(d.Remaining+b.check.Cost, int64(b.policy.count))
+// giveBack makes the status that of a check which took nothing, if the decision about its items admitted
+// it.
+func (b *bound) giveBack(d *limit.Decision, items []limit.Item) {
+	if d.Allowed && d.Item >= 0 {
+		b.remaining = min(d.Remaining+items[d.Item].Cost, int64(b.policy.count))
 	}
 }
 
 // refundNative gives units back to the tenant's own buckets, if this service may.
 func (s *Service) refundNative(q *question, b *bound) {
-	if s.opts.MayRefund {
+	if b.hits > 0 && s.opts.MayRefund {
 		s.opts.Limiter.Credit(&q.batch, &b.check)
-	} else {
+	} else if b.hits > 0 {
 		s.stats.refusedRefunds.Add(1)
 	}
 	q.batch.Reset()
@@ -121,8 +144,7 @@ func (s *Service) refundNative(q *question, b *bound) {
 	q.batch.Requests = append(q.batch.Requests, check)
 	s.opts.Limiter.Peek(&q.batch)
 	b.decided(&q.batch.Decisions[0])
-	b.check = check
-	b.giveBack(&q.batch.Decisions[0])
+	b.giveBack(&q.batch.Decisions[0], q.batch.Items(0))
 	b.over = false
 }
 
@@ -170,22 +192,21 @@ func policyOfRate(r *bucket.Rate) policy {
 	return p
 }
 
-// checkOf returns the check of a descriptor, without its cost.
+// checkOf returns the check of a descriptor, without its cost. Of two entries with a key the first counts.
 func checkOf(d *ratelimit.RateLimitDescriptor) (r limit.Request) {
-	r.Tenant = anonymous
 	for _, e := range d.GetEntries() {
 		key, value := e.GetKey(), e.GetValue()
 		switch key {
 		case "tenant":
-			if value != "-" && limit.CheckName(value) == nil {
+			if r.Tenant == "" && value != "-" && limit.CheckName(value) == nil {
 				r.Tenant = value
 			}
 		case "op":
-			if value != "-" && limit.CheckOp(value) == nil {
+			if r.Op == "" && value != "-" && limit.CheckOp(value) == nil {
 				r.Op = value
 			}
 		case "ip", "remote_address":
-			if addr, err := limit.ParseAddr(value); err == nil {
+			if addr, err := limit.ParseAddr(value); err == nil && !r.Addr.IsValid() {
 				r.Addr = addr
 			}
 		default:
@@ -194,6 +215,9 @@ func checkOf(d *ratelimit.RateLimitDescriptor) (r limit.Request) {
 				r.Dims = append(r.Dims, limit.Dim{Name: key, Value: value})
 			}
 		}
+	}
+	if r.Tenant == "" {
+		r.Tenant = anonymous
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ plans:
     - {id: tenant, by: [tenant], rate: 5/365d, algorithm: fixed_window}
     - {id: pay, by: [tenant, op], when: {op: pay}, rate: 2/365d, algorithm: fixed_window, group: pay}
     - {id: user, by: [tenant, user], rate: 3/365d, algorithm: fixed_window, group: user}
+    - {id: dear, by: [tenant], when: {op: dear}, rate: 100/365d, algorithm: fixed_window, cost: 10}
+    - {id: capped, by: [tenant], when: {op: capped}, rate: 9/365d, algorithm: fixed_window, max_cost: 3, group: capped}
     - {id: banned, when: {op: never}, action: deny, group: banned}
   open: []
 shared:
@@ -79,6 +82,15 @@ func TestNative(t *testing.T) {
 		{"tenant=free-of-limits ip=nonsense", 0, "OK, OK"},
 		{"tenant=f hits=18446744073709551615", 0, "OVER_LIMIT, OVER_LIMIT 0/5"},
 		{"tenant=f", 0, "OVER_LIMIT, OVER_LIMIT 0/5"},
+		{"tenant=g op=dear", 0, "OK, OK 90/100"},
+		{"tenant=g op=dear hits=0", 0, "OK, OK 90/100"},
+		{"tenant=g op=dear,op=never", 0, "OVER_LIMIT, OK 90/100, OVER_LIMIT 0/0"},
+		{"tenant=h op=capped hits=50", 0, "OVER_LIMIT, OVER_LIMIT 0/5"}, // charged with what one check may cost
+		{"tenant=h op=capped hits=0", 0, "OK, OK 2/5"},
+		{"tenant=h refund=0", 0, "OK, OK 2/5"},
+		{"tenant=h", math.MaxUint32, "OVER_LIMIT, OVER_LIMIT 0/0"}, // more than any check costs
+		{"tenant=i tenant=j op=pay op=x", 0, "OK, OK 1/2"},         // the first counts
+		{"tenant=j", 0, "OK, OK 4/5"},
 	} {
 		if got := ask(t, s, c.descriptors, c.hits); got != c.want {
 			t.Errorf("%d: %s (%d): %s, want %s", i, c.descriptors, c.hits, got, c.want)
@@ -108,6 +120,33 @@ func TestNativeStatus(t *testing.T) {
 	}
 	if text != "X-Limit=7 X-Left=6 " {
 		t.Errorf("the header fields are %s", text)
+	}
+	for hits, want := range map[uint32]bool{6: true, 8: false} { // 8 are never admitted
+		resp, err := s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "mesh", Descriptors: req.GetDescriptors()[:1], HitsAddend: hits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err = s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "mesh", Descriptors: req.GetDescriptors()[:1], HitsAddend: hits}); err != nil {
+			t.Fatal(err)
+		}
+		fields := resp.GetResponseHeadersToAdd()
+		if last := fields[len(fields)-1]; resp.GetOverallCode() != rls.RateLimitResponse_OVER_LIMIT || (last.GetKey() == "Retry-After" && last.GetValue() != "1") != want {
+			t.Errorf("%d hits: %v, %v", hits, resp.GetOverallCode(), fields)
+		}
+	}
+}
+
+// TestNativeRefunds checks that a service without refunds gives nothing back.
+func TestNativeRefunds(t *testing.T) {
+	s := newNative(t, Behaviour{})
+	s.opts.MayRefund = false
+	for i, want := range []string{"OK, OK 4/5", "OK, OK 3/5"} {
+		if got := ask(t, s, "tenant=a", 0); got != want {
+			t.Errorf("%d: %s, want %s", i, got, want)
+		}
+	}
+	if got := ask(t, s, "tenant=a refund=2", 0); got != "OK, OK 3/5" || s.stats.refusedRefunds.Load() != 1 {
+		t.Errorf("%s, %d refused", got, s.stats.refusedRefunds.Load())
 	}
 }
 

@@ -79,6 +79,16 @@ func (s *Service) SetConfig(c *rlsconfig.Config) {
 	s.stats.configLoads.Add(1)
 }
 
+// Hidden returns the domains of a configuration whose rules have no effect, because they are native.
+func (s *Service) Hidden(c *rlsconfig.Config) (domains []string) {
+	for _, name := range c.Domains() {
+		if slices.Contains(s.opts.Native, name) {
+			domains = append(domains, name)
+		}
+	}
+	return domains
+}
+
 // RefuseConfig counts a configuration that has mistakes, and is not used.
 func (s *Service) RefuseConfig() { s.stats.configErrors.Add(1) }
 

@@ -62,6 +62,9 @@ func (r *rateLimitService) openXDS(x *config.RLSXDS, opts rlsconfig.Options, log
 			for _, p := range problems {
 				log.Warn("warning about the rate limit configuration", "text", p.String())
 			}
+			if hidden := r.service.Hidden(c); len(hidden) > 0 {
+				log.Warn("rules of native domains have no effect", "domains", hidden)
+			}
 			r.service.SetConfig(c)
 			return nil
 		},
