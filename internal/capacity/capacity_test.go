@@ -3,6 +3,7 @@ package capacity
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -140,6 +141,32 @@ func TestEdgeBill(t *testing.T) {
 	}
 }
 
+// TestEdgeIsPaidByTheMean: a peak needs shards, and no more of what is paid by request.
+func TestEdgeIsPaidByTheMean(t *testing.T) {
+	in := input(t, 1e5)
+	in.Edge.Value = EdgeHTTP
+	mean := made(t, in)
+	in.PeakRPS.Value = 5e5
+	peak := made(t, in)
+	if *peak.Bill.Edge != *mean.Bill.Edge || *peak.Bill.CrossZone != *mean.Bill.CrossZone || peak.Shards <= mean.Shards {
+		t.Errorf("with a peak %+v and %d shards, without %+v and %d", peak.Bill, peak.Shards, mean.Bill, mean.Shards)
+	}
+}
+
+// TestChangesHaveAllPrices: an edge without a price is no way to save.
+func TestChangesHaveAllPrices(t *testing.T) {
+	in := input(t, 1e5)
+	in.Edge.Value = EdgeHTTP
+	prices := *in.Prices
+	prices.Edges = slices.DeleteFunc(slices.Clone(prices.Edges), func(e EdgePrice) bool { return e.Edge == EdgeRest })
+	in.Prices = &prices
+	for _, s := range made(t, in).Sensitivities {
+		if strings.Contains(s.Change, EdgeRest) {
+			t.Errorf("%+v has no price", s)
+		}
+	}
+}
+
 // TestLeftOut: parts without a price are named and not in the total, and are in it with a price.
 func TestLeftOut(t *testing.T) {
 	in := input(t, 1e6)
@@ -209,7 +236,7 @@ func TestSensitivities(t *testing.T) {
 		if i > 0 && math.Abs(s.Difference) > math.Abs(p.Sensitivities[i-1].Difference) || math.Abs(s.MonthlyUSD-s.Difference-p.Bill.Total) > 0.01 {
 			t.Errorf("%d: %+v of %v", i, s, p.Bill.Total)
 		}
-		if s.Change == "scripts of one call (38.1 us a call, hot-fleet)" && s.Shards != 64 {
+		if s.Change == "proxies too small to batch calls (38.1 us a call, hot-fleet)" && s.Shards != 64 {
 			t.Errorf("%+v", s)
 		}
 	}
