@@ -53,7 +53,7 @@ func TestEdgeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, code := command("edge", "render", "--kind", "waf", "--scope", "REGIONAL", file)
-	if code != exitError || out != "" || !strings.Contains(errs, "user: it counts by user, which WAF does not know") || !strings.Contains(errs, "no limit of the file can be said there") {
+	if code != exitError || out != "" || !strings.Contains(errs, "user: it counts by user, which WAF does not know") || !strings.Contains(errs, "no limit of the file has a form there") {
 		t.Errorf("exit %d, %q\n%s", code, out, errs)
 	}
 }

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -60,8 +61,8 @@ func changes(in *Input) []change {
 		for _, row := range []struct {
 			text string
 			Number
-		}{{"proxies too small to batch calls (38.1 us a call, hot-fleet)", SingleCallCPU}, {"proxies that batch 91 calls (2.17 us a call, cluster-p16)", BatchedCallCPU}} {
-			all = append(all, change{row.text, func(in *Input) { in.CallCPU = row.Number }})
+		}{{"proxies too small to batch calls (%.3g us a call, hot-fleet)", SingleCallCPU}, {"proxies that batch 91 calls (%.3g us a call, cluster-p16)", BatchedCallCPU}} {
+			all = append(all, change{fmt.Sprintf(row.text, row.Value), func(in *Input) { in.CallCPU = row.Number }})
 		}
 	} else {
 		all = append(all, change{"twice the CPU per call", func(in *Input) {

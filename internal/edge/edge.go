@@ -90,7 +90,7 @@ func Render(set *limit.Set, opts Options) (Result, error) {
 	}
 	slices.SortStableFunc(t.warnings, func(a, b Warning) int { return a.Line - b.Line })
 	if len(t.resources) == 0 {
-		return Result{Warnings: t.warnings}, errors.New("render edge: no limit of the file can be said there")
+		return Result{Warnings: t.warnings}, errors.New("render edge: no limit of the file has a form there: the lines above say why")
 	}
 	text, err := t.text(set.File, opts.Kind)
 	return Result{Template: text, Warnings: t.warnings}, err

@@ -14,7 +14,7 @@ func most(l *limit.Limit, t int64) int64 {
 	var units int64
 	switch {
 	case p.Algorithm == bucket.AlgorithmTokenBucket:
-		units = p.Capacity + bucket.MulDivAtMost(t, p.Count, p.Period, unsayable)
+		units = p.Capacity + bucket.MulDivAtMost(t, p.Count, p.Period, maxRequests)
 	case p.Algorithm == bucket.AlgorithmSlidingLog:
 		units = p.Capacity * ceilDiv(t, p.Period)
 	default: // of the windows that a time meets, the first and the last may be parts of windows
@@ -24,7 +24,7 @@ func most(l *limit.Limit, t int64) int64 {
 	if l.Store != limit.PlacementShared { // the store's count and the instances' own
 		units *= 2
 	}
-	return min(units, unsayable) / max(1, l.FixedCost)
+	return min(units, maxRequests) / max(1, l.FixedCost)
 }
 
 // leased returns how many units instances may hold on lease, and use in a later time than they took them.
@@ -35,9 +35,9 @@ func leased(l *limit.Limit) int64 {
 	return ceilDiv(l.Undivided.Capacity, 20)
 }
 
-// unsayable bounds what one limit admits in a month and less: the edge takes no number as large, and
+// maxRequests bounds what one limit admits in a month and less: the edge takes no number as large, and
 // sums of some thousands do not overflow.
-const unsayable = 1 << 50
+const maxRequests = 1 << 50
 
 // shortest returns the length of the shortest window of a limit: a calendar changes its clocks.
 func shortest(l *limit.Limit) int64 {

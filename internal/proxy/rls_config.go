@@ -90,7 +90,7 @@ func (r *rateLimitService) openXDS(x *config.RLSXDS, opts rlsconfig.Options, log
 	return nil
 }
 
-// healthEvery is how often the health service learns whether it is healthy.
+// healthEvery is how often the service checks whether it has become healthy.
 const healthEvery = 100 * time.Millisecond
 
 // reportHealth makes the health service report that this one is healthy, when it is.
