@@ -1,6 +1,8 @@
 package envoy
 
 import (
+	"strconv"
+
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -89,12 +91,15 @@ func (o *overrides) of(domain string, p policy) *ruleLimits {
 	return l
 }
 
-// bindOverride binds a descriptor to the limit that it carries. Its counter is the same whatever the
-// number is, so that it keeps its units when the number changes. Nothing else of its rule applies.
+// bindOverride binds a descriptor to the limit that it carries. It has a counter for each length of a
+// window, whatever the number is, so that it keeps its units when the number changes. Nothing else of its rule applies.
 func (s *Service) bindOverride(q *question, c *config, entries []rlsconfig.Entry, b *bound) {
 	b.quota = q.behaviour.Quota
 	b.limit = s.overrides.of(q.domain.Name, b.policy).limit(b.quota || q.behaviour.Shadow)
-	b.counter = q.name(func(dst []byte) []byte { return q.domain.AppendCounter(dst, entries, s.opts.HashAddr) })
+	b.counter = q.name(func(dst []byte) []byte {
+		dst = append(q.domain.AppendCounter(dst, entries, s.opts.HashAddr), ";;"...)
+		return strconv.AppendInt(dst, b.policy.seconds(), 10)
+	})
 	if r := c.limits[b.rule]; r != nil {
 		b.stats = r.stats
 	}
