@@ -5,17 +5,21 @@ import (
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
-// TakeBack returns the units that request i of a batch took, which was admitted, as if it had been
-// denied: its caller has a reason that the limits do not know.
-func (l *Limiter) TakeBack(b *Batch, i int) {
+// TakeBack returns the units that some requests of a batch took, by their numbers. They were admitted, and
+// are as if they had been denied: their caller has a reason that the limits do not know.
+func (l *Limiter) TakeBack(b *Batch, requests ...int) {
 	var refunds []limit.Item
 	held := map[string]bucketUse{}
-	for _, c := range b.requestCalls(i) {
-		if call := b.buf.Items[c.First:c.Last]; granted(call) {
-			refunds = appendRefunds(refunds, call, c.RecordKey, held)
+	for _, i := range requests {
+		for _, c := range b.requestCalls(i) {
+			if call := b.buf.Items[c.First:c.Last]; granted(call) {
+				refunds = appendRefunds(refunds, call, c.RecordKey, held)
+			}
 		}
 	}
-	l.refund(b.at, refunds)
+	if len(refunds) > 0 {
+		l.refund(b.at, refunds)
+	}
 }
 
 // Credit returns a request's cost to those of its buckets that belong to its tenant

@@ -9,10 +9,13 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
+// maxJSON bounds a request as JSON, which takes fifty times of it in memory.
+const maxJSON = 64 << 10
+
 // JSON answers requests as JSON, as the gRPC service does: 200 for an admitted request, 429 for a denied
 // one, and 400 for one that cannot be answered.
 func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxJSON))
 	if err != nil {
 		http.Error(w, "read request: "+err.Error(), http.StatusBadRequest)
 		return

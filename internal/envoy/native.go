@@ -21,7 +21,7 @@ const anonymous = "anonymous"
 func (s *Service) native(q *question, req *rls.RateLimitRequest) {
 	for _, d := range req.GetDescriptors() {
 		b := bound{hits: hitsOf(d, req), role: roleOf(d), native: true}
-		b.check = checkOf(d)
+		b.check = s.checkOf(d)
 		b.check.Cost = min(max(b.hits, 1), bucket.MaxCost)
 		q.bound = append(q.bound, b)
 	}
@@ -114,13 +114,15 @@ func (s *Service) takeNative(q *question) {
 	if !q.denies() {
 		return
 	}
+	var taken []int
 	for i, n := range q.asked {
 		d := &q.batch.Decisions[i]
 		if d.Allowed && !denied {
-			s.opts.Limiter.TakeBack(&q.batch, i)
+			taken = append(taken, i)
 		}
 		q.bound[n].giveBack(d, q.batch.Items(i))
 	}
+	s.opts.Limiter.TakeBack(&q.batch, taken...)
 }
 
 // giveBack makes the status that of a check which took nothing, if the decision about its items admitted
@@ -193,7 +195,7 @@ func policyOfRate(r *bucket.Rate) policy {
 }
 
 // checkOf returns the check of a descriptor, without its cost. Of two entries with a key the first counts.
-func checkOf(d *ratelimit.RateLimitDescriptor) (r limit.Request) {
+func (s *Service) checkOf(d *ratelimit.RateLimitDescriptor) (r limit.Request) {
 	for _, e := range d.GetEntries() {
 		key, value := e.GetKey(), e.GetValue()
 		switch key {
@@ -210,6 +212,9 @@ func checkOf(d *ratelimit.RateLimitDescriptor) (r limit.Request) {
 				r.Addr = addr
 			}
 		default:
+			if key == "masked_remote_address" && s.opts.HashAddr != nil { // names of buckets have no address
+				value = string(s.opts.HashAddr(nil, value))
+			}
 			_, twice := r.Dimension(key)
 			if !twice && len(r.Dims) < limit.MaxDims && !limit.ReservedDim(key) && limit.CheckName(key) == nil && limit.CheckName(value) == nil {
 				r.Dims = append(r.Dims, limit.Dim{Name: key, Value: value})

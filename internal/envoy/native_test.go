@@ -156,7 +156,7 @@ func TestNativeBounds(t *testing.T) {
 	for _, key := range strings.Split("bcdefghijklmnopqrstuvwxyz", "") {
 		d.Entries = append(d.Entries, descriptor(t, key+"=1").GetEntries()...)
 	}
-	r := checkOf(d)
+	r := newNative(t, Behaviour{}).checkOf(d)
 	if r.Tenant != anonymous || r.Op != "" || len(r.Dims) != limit.MaxDims || r.Dims[0] != (limit.Dim{Name: "a", Value: "1"}) {
 		t.Errorf("the check is %+v", r)
 	}

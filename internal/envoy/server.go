@@ -20,11 +20,12 @@ import (
 )
 
 const (
-	// maxMessage bounds a request: the bound that gRPC has by default, and so Envoy's operators know.
-	maxMessage = 4 << 20
+	// maxMessage bounds a request. The header fields of a request to Envoy, which descriptors are made of,
+	// have at most 60 KiB together by default.
+	maxMessage = 256 << 10
 	// maxStreams bounds the requests of one connection that are decided at once. An Envoy has one
 	// connection for each worker, and waits 20 ms for an answer.
-	maxStreams = 4096
+	maxStreams = 256
 	// streamWorkers are goroutines that answer requests one after the other. A request that finds none
 	// free gets a goroutine of its own, whose stack has to grow each time.
 	streamWorkers = 256
@@ -60,7 +61,7 @@ func NewServer(s *Service, opts ServerOptions) *Server {
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaderList),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: opts.MaxConnectionAge, MaxConnectionAgeGrace: opts.MaxConnectionAgeGrace}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.NumStreamWorkers(streamWorkers),
+		grpc.NumStreamWorkers(streamWorkers), grpc.ForceServerCodecV2(newCodec()),
 		grpc.UnaryInterceptor(srv.recoverPanic),
 	}
 	if opts.TLS != nil {

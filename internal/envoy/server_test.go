@@ -133,7 +133,7 @@ func TestJSON(t *testing.T) {
 		{`{"domain":"mesh"}`, 400, "rate limit descriptor list must not be empty"},
 		{`{"domain":"mesh","unknown":1}`, 400, "unknown field"},
 		{`{`, 400, "parse request"},
-		{strings.Repeat(" ", maxMessage+1), 400, "too large"},
+		{strings.Repeat(" ", maxJSON+1), 400, "too large"},
 	} {
 		w := httptest.NewRecorder()
 		s.JSON(w, httptest.NewRequest(http.MethodPost, "/json", strings.NewReader(c.body)))

@@ -60,6 +60,8 @@ type Service struct {
 	overrides *overrides
 	stats     *Stats
 	pool      sync.Pool // of *question
+	// inProgress is the number of descriptors that are decided now.
+	inProgress atomic.Int64
 }
 
 // New returns a service without rules, which admits all requests.
@@ -103,16 +105,29 @@ var (
 	errDomain      = status.Error(codes.Unknown, "rate limit domain must not be empty")
 	errDescriptors = status.Error(codes.Unknown, "rate limit descriptor list must not be empty")
 	errMany        = status.Errorf(codes.InvalidArgument, "a request has at most %d descriptors", limit.MaxDescriptors)
+	errManyNative  = status.Errorf(codes.InvalidArgument, "a request to a domain of --rls-native has at most %d descriptors", maxNative)
+	errBusy        = status.Errorf(codes.ResourceExhausted, "more than %d descriptors are decided at once", maxInProgress)
 	errEntries     = status.Errorf(codes.InvalidArgument, "the descriptors of a request have at most %d entries", maxEntries)
 )
 
-// maxEntries bounds the entries of all descriptors of a request, which a message of 4 MiB may have a
-// million of.
-const maxEntries = 4096
+const (
+	// maxEntries bounds the entries of all descriptors of a request.
+	maxEntries = 4096
+	// maxNative bounds the descriptors of a request to a native domain, each of which is a check by
+	// several limits.
+	maxNative = 32
+	// maxInProgress bounds the descriptors that are decided at once, for all clients: half of what the
+	// queue of a master holds, so that other protocols have room in it.
+	maxInProgress = 2048
+)
 
-// ShouldRateLimit decides a request. The errors are those of a request that asks nothing, or too much.
-func (s *Service) ShouldRateLimit(_ context.Context, req *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
+// ShouldRateLimit decides a request. The errors are those of a request that asks nothing, or too much, or
+// beside too many others.
+func (s *Service) ShouldRateLimit(ctx context.Context, req *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
+	native, n := slices.Contains(s.opts.Native, req.GetDomain()), int64(len(req.GetDescriptors()))
 	switch {
+	case ctx.Err() != nil: // the client is gone
+		return nil, status.FromContextError(ctx.Err()).Err()
 	case req.GetDomain() == "":
 		return nil, errDomain
 	case len(req.GetDescriptors()) == 0:
@@ -121,6 +136,12 @@ func (s *Service) ShouldRateLimit(_ context.Context, req *rls.RateLimitRequest) 
 		return nil, errMany
 	case entriesOf(req) > maxEntries:
 		return nil, errEntries
+	case native && n > maxNative:
+		return nil, errManyNative
+	}
+	defer s.inProgress.Add(-n)
+	if s.inProgress.Add(n) > maxInProgress {
+		return nil, errBusy
 	}
 	begin := s.opts.Now()
 	q := s.pool.Get().(*question)
@@ -129,7 +150,7 @@ func (s *Service) ShouldRateLimit(_ context.Context, req *rls.RateLimitRequest) 
 		s.pool.Put(q)
 	}()
 	q.behaviour, q.now = &s.opts.Behaviour, begin
-	if slices.Contains(s.opts.Native, req.GetDomain()) {
+	if native {
 		s.native(q, req)
 	} else {
 		s.resolve(q, req)

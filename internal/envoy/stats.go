@@ -73,6 +73,7 @@ func (s *Stats) count(q *question, took time.Duration) {
 		if b.stats == nil {
 			continue
 		}
+		b.hits = min(b.hits, int64(b.policy.count)+1) // so that no sum overflows
 		switch b.role {
 		case roleRefund:
 			b.stats.negative.Add(b.hits)
