@@ -143,14 +143,14 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 		return []problem{{name, fmt.Sprintf("%s: %s", name, err)}}
 	}
 	forClients := name == "listen" || name == "http.listen"
-	authenticated := forClients && (s.NeedsAuth() || s.TLSClientCA != "") || name == "rls.listen" && s.TLSClientCA != ""
+	authenticated := forClients && (s.NeedsAuth() || s.TLSClientCA != "") || name == "rls.listen" && s.rlsClientCA() != ""
 	if s.UnsafeOpen || isLoopback(addr) || authenticated {
 		return nil
 	}
 	or := ""
 	switch {
 	case name == "rls.listen":
-		or = ", set --tls-client-ca so that clients need a certificate"
+		or = ", set --tls-client-ca, or --rls-tls-client-ca beside a certificate of its own, so that clients need a certificate"
 	case forClients:
 		or = ", set --users so that clients need a password, or --tls-client-ca so that they need a certificate"
 	}

@@ -22,6 +22,10 @@ type RLS struct {
 	// MergeDomains lets several files describe one domain. Refunds lets clients give units back.
 	MergeDomains, Refunds bool
 
+	// TLS are files for gRPC alone; without a certificate those of the other addresses count. Its
+	// ClientSAN has no setting.
+	TLS RLSTLS
+
 	// The fields below have no setting: limitgate envoy sets them.
 
 	// Shadow admits all requests, and Quota treats all limits as quotas.
@@ -38,8 +42,6 @@ type RLS struct {
 	// MaxConnectionAge is how long a connection lives, 0 for ever, and MaxConnectionAgeGrace how
 	// long its calls may take to end after that.
 	MaxConnectionAge, MaxConnectionAgeGrace time.Duration
-	// TLS are files for gRPC alone; empty ones are those of the other addresses.
-	TLS RLSTLS
 	// XDS is the server of the limits, instead of Config; nil is none.
 	XDS *RLSXDS
 }
@@ -67,6 +69,14 @@ type RLSTLS struct{ Cert, Key, ClientCA, ClientSAN string }
 // RLSHeaders are names of header fields.
 type RLSHeaders struct{ Limit, Remaining, Reset string }
 
+// rlsClientCA returns the authorities of the certificates that clients of the rate limit service need.
+func (s *Settings) rlsClientCA() string {
+	if s.RLS.TLS.Cert != "" {
+		return s.RLS.TLS.ClientCA
+	}
+	return s.TLSClientCA
+}
+
 // rlsSettings are the settings of Envoy's rate limit service.
 func rlsSettings(s *Settings) settings {
 	r := &s.RLS
@@ -90,6 +100,18 @@ func rlsSettings(s *Settings) settings {
 		{
 			name: "rls.native", group: groupRLS,
 			usage: "domains whose descriptors are checks by --limits: of tenant, op, ip and dimensions", value: domains(&r.Native),
+		},
+		{
+			name: "rls.tls_cert", group: groupRLS,
+			usage: "the certificate of the rate limit service, with its chain; empty is that of --tls-cert", value: filePath(&r.TLS.Cert),
+		},
+		{
+			name: "rls.tls_key", group: groupRLS,
+			usage: "the key of that certificate", value: filePath(&r.TLS.Key),
+		},
+		{
+			name: "rls.tls_client_ca", group: groupRLS,
+			usage: "the authorities of the certificates that its clients then need", value: filePath(&r.TLS.ClientCA),
 		},
 		{
 			name: "rls.prefix", group: groupRLS,
@@ -148,6 +170,12 @@ func (s *Settings) rlsProblems() (all []problem) {
 			all = append(all, problem{"rls.listen", "settings of the rate limit service have no effect without an address: say --rls 127.0.0.1:8081"})
 		}
 		return all
+	}
+	if (r.TLS.Cert == "") != (r.TLS.Key == "") {
+		all = append(all, problem{"rls.tls_cert", "a certificate needs its key: set --rls-tls-cert and --rls-tls-key"})
+	}
+	if r.TLS.ClientCA != "" && r.TLS.Cert == "" {
+		all = append(all, problem{"rls.tls_client_ca", "it belongs to a certificate of the rate limit service: set --rls-tls-cert and --rls-tls-key"})
 	}
 	if !strings.HasPrefix(r.Listen, UnixPrefix) {
 		all = append(all, s.checkListener("rls.listen", r.Listen, "let anybody on the network spend quotas")...)

@@ -68,6 +68,7 @@ const envPrefix = "LIMITGATE_"
 var theirNames = map[string]string{
 	"RLS": "GRPC_HOST, GRPC_PORT or GRPC_UDS", "RLS_HTTP": "HOST, PORT", "RLS_DEBUG": "DEBUG_HOST, DEBUG_PORT", "RLS_PREFIX": "CACHE_KEY_PREFIX",
 	"RLS_CONFIG": "RUNTIME_ROOT", "ADMIN": "PROMETHEUS_ADDR", "REDIS": "REDIS_URL", "REDIS_SENTINEL": "REDIS_URL", "OTLP_ENDPOINT": "OTEL_EXPORTER_OTLP_ENDPOINT",
+	"RLS_TLS_CERT": "GRPC_SERVER_TLS_CERT", "RLS_TLS_KEY": "GRPC_SERVER_TLS_KEY", "RLS_TLS_CLIENT_CA": "GRPC_CLIENT_TLS_CACERT",
 	"REDIS_TLS_CA": "REDIS_TLS_CACERT", "REDIS_TLS_CERT": "REDIS_TLS_CLIENT_CERT", "REDIS_TLS_KEY": "REDIS_TLS_CLIENT_KEY",
 }
 
@@ -99,6 +100,11 @@ func envoyVariables(er *rlsenv.Settings) (all []string) {
 	set("RLS_PREFIX", er.KeyPrefix)
 	set("RLS_CONFIG", er.ConfigDir)
 	set("RLS_MERGE_DOMAINS", strconv.FormatBool(er.MergeDomains))
+	if t := er.GRPCTLS; t != nil {
+		set("RLS_TLS_CERT", t.Cert)
+		set("RLS_TLS_KEY", t.Key)
+		set("RLS_TLS_CLIENT_CA", t.ClientCA)
+	}
 	if er.PrometheusAddr != "" {
 		set("ADMIN", withHost(er.PrometheusAddr))
 	}
@@ -155,7 +161,7 @@ func applyEnvoy(s *config.Settings, er *rlsenv.Settings) {
 		s.RedisUser = er.Redis.User
 	}
 	if t := er.GRPCTLS; t != nil {
-		s.RLS.TLS = config.RLSTLS{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, ClientSAN: t.ClientSAN}
+		s.RLS.TLS.ClientSAN = t.ClientSAN
 	}
 	if x := er.XDS; x != nil {
 		s.RLS.XDS = &config.RLSXDS{

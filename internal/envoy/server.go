@@ -29,6 +29,8 @@ const (
 	// streamWorkers are goroutines that answer requests one after the other. A request that finds none
 	// free gets a goroutine of its own, whose stack has to grow each time.
 	streamWorkers = 256
+	// connectionTimeout bounds the time until a connection has begun to speak HTTP/2.
+	connectionTimeout = 10 * time.Second
 	// maxHeaderList bounds the header fields of a request.
 	maxHeaderList = 16 << 10
 )
@@ -61,7 +63,7 @@ func NewServer(s *Service, opts ServerOptions) *Server {
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaderList),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: opts.MaxConnectionAge, MaxConnectionAgeGrace: opts.MaxConnectionAgeGrace}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.NumStreamWorkers(streamWorkers), grpc.ForceServerCodecV2(newCodec()),
+		grpc.ConnectionTimeout(connectionTimeout), grpc.NumStreamWorkers(streamWorkers), grpc.ForceServerCodecV2(newCodec()),
 		grpc.UnaryInterceptor(srv.recoverPanic),
 	}
 	if opts.TLS != nil {

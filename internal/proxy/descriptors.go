@@ -20,6 +20,12 @@ func boundConns(maxConns int, descriptors uint64) int {
 	return max(1, min(maxConns, int(min(room, math.MaxInt32))))
 }
 
+// maxRLSConns bounds the connections to Envoy's rate limit service: each worker of an Envoy has one.
+const maxRLSConns = 1024
+
+// rlsConns returns how many of max_conns clients may be Envoys.
+func rlsConns(maxConns int) int { return min(maxRLSConns, max(1, maxConns/8)) }
+
 // boundConnsByLimit returns max_conns, or less if the descriptor limit of this process is
 // too low for it.
 func boundConnsByLimit(maxConns int, log *slog.Logger) int {

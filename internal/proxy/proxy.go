@@ -81,7 +81,8 @@ type Proxy struct {
 
 	front, admin net.Listener
 
-	rls *rateLimitService // nil without the setting
+	rls      *rateLimitService // nil without the setting
+	rlsConns int               // most connections to it
 
 	http      *httpapi.Server // nil without checks over HTTP
 	httpFront net.Listener
@@ -93,6 +94,10 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	s := opts.Settings
 	p = &Proxy{settings: s, log: opts.Log, version: opts.Version, metrics: prometheus.NewRegistry(), reload: opts.Reload, ready: opts.Ready, reloadLimits: make(chan os.Signal, 1)}
 	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
+	if s.RLS.Listen != "" { // the descriptors are for both
+		p.rlsConns = rlsConns(s.MaxConns)
+		s.MaxConns = max(1, s.MaxConns-p.rlsConns)
+	}
 	if p.users, err = openUsers(ctx, s, p.log); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/adminserver"
@@ -66,6 +67,7 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 	if err := r.listen(s); err != nil {
 		return nil, err
 	}
+	r.front = netutil.LimitListener(r.front, p.rlsConns)
 	p.metrics.MustRegister(r.service.Stats())
 	return r, nil
 }
