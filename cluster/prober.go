@@ -63,6 +63,11 @@ func (p *Prober) Layout(ctx context.Context, addr string, c Contact) (*Layout, e
 // decisions. The caller closes it.
 func (p *Prober) Client(addr string) *redis.Client { return p.store.newClient(addr) }
 
+// AnyClient returns a client as Client does, of a node that may be a replica.
+func (p *Prober) AnyClient(addr string) *redis.Client {
+	return redis.NewClient(p.store.opts.clientOptions(addr))
+}
+
 // Connect opens a connection to a master like a pipeline: it checks the role, loads the
 // script and finds out the mode.
 func (p *Prober) Connect(ctx context.Context, addr string, cluster bool) (*ProbeConn, error) {

@@ -102,16 +102,22 @@ func ownAddress(listen string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// askReadiness asks /readyz, and returns the line for a proxy that is ready. No proxy of the
-// environment and no redirect leads it elsewhere.
-func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (line string, err error) {
+// readinessReply is an answer of /readyz.
+type readinessReply struct {
+	code   int
+	status string
+	body   []byte
+}
+
+// fetchReadiness asks /readyz. No proxy of the environment and no redirect leads it elsewhere.
+func fetchReadiness(ctx context.Context, addr string, encryption *tls.Config) (*readinessReply, error) {
 	scheme := "http"
 	if encryption != nil {
 		scheme = "https"
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+addr+"/readyz", nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	client := http.Client{
 		Transport:     &http.Transport{TLSClientConfig: encryption, DisableKeepAlives: true},
@@ -119,26 +125,35 @@ func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (lin
 	}
 	response, err := client.Do(request)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return "", fmt.Errorf("nothing listens at %s: start limitgate, or name its --admin address by --addr", addr)
+		return nil, fmt.Errorf("nothing listens at %s: start limitgate, or name its --admin address by --addr", addr)
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxReadiness))
+	if err != nil {
+		return nil, fmt.Errorf("read answer of %s: %w", addr, err)
+	}
+	return &readinessReply{response.StatusCode, response.Status, body}, nil
+}
+
+// askReadiness asks /readyz, and returns the line for a proxy that is ready.
+func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (line string, err error) {
+	reply, err := fetchReadiness(ctx, addr, encryption)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = response.Body.Close() }()
 	var r struct {
 		Ready  *bool  `json:"ready"`
 		Limits string `json:"limits"`
 		Store  string `json:"store"`
 		Fault  string `json:"store_error"`
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxReadiness))
-	if err != nil {
-		return "", fmt.Errorf("read answer of %s: %w", addr, err)
+	if json.Unmarshal(reply.body, &r) != nil || r.Ready == nil {
+		return "", fmt.Errorf("%s answers %s, and not as a limitgate: name its --admin address", addr, reply.status)
 	}
-	if json.Unmarshal(body, &r) != nil || r.Ready == nil {
-		return "", fmt.Errorf("%s answers %s, and not as a limitgate: name its --admin address", addr, response.Status)
-	}
-	if !*r.Ready || response.StatusCode != http.StatusOK {
+	if !*r.Ready || reply.code != http.StatusOK {
 		return "", fmt.Errorf("%s is not ready: %s", addr, cmp.Or(r.Fault, "it drains, or has not reached its store"))
 	}
 	return fmt.Sprintf("ready: limits %s, store %s", r.Limits, r.Store), nil

@@ -69,6 +69,7 @@ func subcommands() []subcommand {
 		{name: "denied", summary: "ask a running limitgate for its last denials", run: deniedRunning.run},
 		{name: "shards", summary: "ask a running limitgate for the masters of its store", run: shardsRunning.run},
 		{name: "doctor", summary: "say what a store can do, and how limitgate will use it", run: runDoctor},
+		{name: "drill", summary: "practise an outage: what to do, what to see, and on a test store the outage itself", run: runDrill},
 		{name: "health", summary: "ask whether the limitgate of this machine is ready", run: runHealth},
 		{name: "limits", summary: "lint and explain limits files, and bring them into tables and back", run: runLimits, under: limitsCommands},
 		{name: "edge", summary: "render limits as CloudFormation for WAF, CloudFront and API Gateway", run: runEdge, under: edgeCommands},

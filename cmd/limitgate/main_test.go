@@ -19,7 +19,7 @@ func command(args ...string) (stdout, stderr string, code int) {
 // TestHelp: help with a command prints the same as the command's own --help, which lists
 // the exit codes.
 func TestHelp(t *testing.T) {
-	for _, words := range []string{"serve", "check", "doctor", "limits lint", "limits explain", "limits diff", "limits push", "limits pull", "limits history", "limits watch", "limits rollback", "limits confirm", "audit", "controlplane", "replay", "plan"} {
+	for _, words := range []string{"serve", "check", "doctor", "limits lint", "limits explain", "limits diff", "limits push", "limits pull", "limits history", "limits watch", "limits rollback", "limits confirm", "audit", "controlplane", "replay", "plan", "drill"} {
 		args := strings.Fields(words)
 		own, _, code := command(append(args, "--help")...)
 		if code != exitOK || !strings.Contains(own, "Usage:") || !strings.Contains(own, "64 when the") && !strings.Contains(own, "64\nwhen the") {

@@ -293,6 +293,11 @@ var table = map[string]row{
 		reason:  "arithmetic of numbers that it receives, and a built-in list of prices",
 		settled: true,
 	},
+	"internal/drill": {
+		reason:  "a table of texts, and a client of Redis: it decides nothing, and the command gives it the checks to send",
+		imports: []string{"internal/run"},
+		settled: true,
+	},
 	"internal/limitimport": {
 		reason:  "turns text into text: it knows the syntax of limits files, not their meaning",
 		imports: []string{"internal/rlsconfig"},

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/cluster"
+	"github.com/limitgate/limitgate/internal/drill"
+	"github.com/limitgate/limitgate/internal/proxy"
+)
+
+// stateTimeout bounds the question for the breakers, during which no check is sent.
+const stateTimeout = 250 * time.Millisecond
+
+// practise makes the outage of a drill, and reports whether it passed.
+func (f *drillFlags) practise(ctx context.Context, env *environment, name string) (passed bool, err error) {
+	checks, err := f.newClient(f.addr, f.onWait, 2)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = checks.Close() }()
+	store, err := f.openStore(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer store.Close()
+	if err := store.CheckMark(ctx); errors.Is(err, drill.ErrNotMarked) {
+		return false, fmt.Errorf("%w: if it is one, redis-cli -c SET %s yes EX 3600 on it marks it for an hour", err, drill.MarkKey)
+	} else if err != nil {
+		return false, err
+	}
+	if err := f.checkSameStore(ctx, store); err != nil {
+		return false, err
+	}
+	fault, err := drill.NewFault(ctx, name, store)
+	if err != nil {
+		return false, err
+	}
+	o := &drill.Options{Fault: fault, Check: f.checker(checks), Rate: f.rate, Outage: f.outage, Within: f.within, Line: f.line(env.stdout)}
+	if f.admin != "" {
+		if o.State, err = f.breakers(); err != nil {
+			return false, err
+		}
+	}
+	v, err := drill.Run(ctx, o)
+	if v == nil || err != nil {
+		return false, err
+	}
+	if f.asJSON {
+		return v.Passed, json.NewEncoder(env.stdout).Encode(v)
+	}
+	return v.Passed, v.Write(env.stdout)
+}
+
+// openStore connects to the store, as the settings say.
+func (f *drillFlags) openStore(ctx context.Context) (*drill.Store, error) {
+	how, err := proxy.NewRedisClient(ctx, &f.settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	prober, err := cluster.NewProber(how.Options)
+	if err != nil {
+		return nil, err
+	}
+	return drill.OpenStore(ctx, how.Options.Addrs, prober.AnyClient)
+}
+
+// checkSameStore returns an error unless the limitgate uses the masters of the store.
+func (f *drillFlags) checkSameStore(ctx context.Context, store *drill.Store) error {
+	client, err := f.newClient(f.addr, f.onWait, 3) // the maps of RESP3 have names
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	reply, err := shardsRunning.ask(ctx, client, f.addr, f.onWait, []any{"RL.CONFIG", "SHARDS"})
+	if err != nil {
+		return err
+	}
+	var used []string
+	all, _ := reply.([]any)
+	for _, row := range all {
+		used = append(used, fieldText(row, "addr"))
+	}
+	slices.Sort(used)
+	if masters := store.Masters(); !slices.Equal(used, masters) {
+		return fmt.Errorf("the limitgate at %s uses the masters %s, and --redis leads to %s: name its store by the same addresses",
+			f.addr, strings.Join(used, ", "), strings.Join(masters, ", "))
+	}
+	return nil
+}
+
+// checker returns a function that sends a check.
+func (f *drillFlags) checker(client *redis.Client) func(ctx context.Context) (drill.Answer, error) {
+	return func(ctx context.Context) (drill.Answer, error) {
+		ctx, cancel := context.WithTimeout(ctx, f.onWait)
+		defer cancel()
+		d, err := askDecision(client.Do(ctx, "RL.CHECK", drill.Tenant, "-", "-"))
+		if err != nil {
+			return drill.Answer{}, explainDial(f.addr, err)
+		}
+		return drill.Answer{Admitted: d.Allowed, Source: d.Source}, nil
+	}
+}
+
+// line returns a function that prints a line.
+func (f *drillFlags) line(w io.Writer) func(*drill.Line) {
+	printed := 0
+	return func(l *drill.Line) {
+		if f.asJSON {
+			_ = json.NewEncoder(w).Encode(l)
+			return
+		}
+		if printed%headerEvery == 0 {
+			fmt.Fprint(w, drill.Header())
+		}
+		printed++
+		fmt.Fprint(w, l)
+	}
+}
+
+// breakers returns a function that asks the admin address for the breakers.
+func (f *drillFlags) breakers() (func(ctx context.Context) string, error) {
+	encryption, err := f.tlsConfig(f.admin)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) string {
+		ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+		defer cancel()
+		reply, err := fetchReadiness(ctx, f.admin, encryption)
+		if err != nil {
+			return "breakers unknown"
+		}
+		return breakersOf(reply.body)
+	}, nil
+}
+
+// breakersOf returns how many breakers of an answer of /readyz are in each state.
+func breakersOf(body []byte) string {
+	var answer struct {
+		Shards []struct {
+			Breaker string `json:"breaker"`
+		} `json:"shards"`
+	}
+	if json.Unmarshal(body, &answer) != nil || len(answer.Shards) == 0 {
+		return "breakers unknown"
+	}
+	states := map[string]int{}
+	for _, s := range answer.Shards {
+		states[s.Breaker]++
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		all = append(all, fmt.Sprintf("%d %.16s", states[name], name))
+	}
+	return "breakers " + strings.Join(all, ", ")
+}
