@@ -122,12 +122,11 @@ func TestNativeStatus(t *testing.T) {
 		t.Errorf("the header fields are %s", text)
 	}
 	for hits, want := range map[uint32]bool{6: true, 8: false} { // 8 are never admitted
-		resp, err := s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "mesh", Descriptors: req.GetDescriptors()[:1], HitsAddend: hits})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp, err = s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "mesh", Descriptors: req.GetDescriptors()[:1], HitsAddend: hits}); err != nil {
-			t.Fatal(err)
+		var resp *rls.RateLimitResponse
+		for range 2 { // the first of 6 is admitted
+			if resp, err = s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "mesh", Descriptors: req.GetDescriptors()[:1], HitsAddend: hits}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		fields := resp.GetResponseHeadersToAdd()
 		if last := fields[len(fields)-1]; resp.GetOverallCode() != rls.RateLimitResponse_OVER_LIMIT || (last.GetKey() == "Retry-After" && last.GetValue() != "1") != want {
