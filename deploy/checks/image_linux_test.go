@@ -182,7 +182,7 @@ func TestImageRuns(t *testing.T) {
 		t.Errorf("end: %v", err)
 	}
 	check = inside(t.Context(), root, config.User, []string{"LIMITGATE_ADMIN=" + admin}, config.Healthcheck.Test[1:])
-	if out, err := check.CombinedOutput(); err == nil || check.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "refused") {
+	if out, err := check.CombinedOutput(); err == nil || check.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "nothing listens") {
 		t.Errorf("health of a proxy that has ended: %v: %s", err, out)
 	}
 }
