@@ -130,7 +130,7 @@ func (s *Store) keepSecret(ctx context.Context) {
 	agreed, err := s.agree(ctx, s.top.Load(), *secret)
 	switch {
 	case err != nil:
-		if s.secretLog.Allow() {
+		if ctx.Err() == nil && s.secretLog.Allow() {
 			s.opts.Log.Warn("failed to prolong the secret for addresses", "error", err)
 		}
 		return

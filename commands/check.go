@@ -177,7 +177,10 @@ func (s *Session) parseSubject(args [][]byte, req *limit.Request) (errReply stri
 	return ""
 }
 
-var errReservedDim = errors.New("tenant, op and ip stand in front, without DIM")
+var (
+	errReservedDim = errors.New("tenant, op and ip stand in front, without DIM")
+	errEqualsSign  = errors.New("a blank stands between name and value")
+)
 
 // invalid returns the error for an argument that is not what it has to be.
 func invalid(what string, arg []byte, reason error) string {
@@ -280,6 +283,9 @@ func (s *Session) addDim(begin int, nameArg, valueArg []byte) (errReply string) 
 	}
 	if limit.ReservedDim(name) {
 		return invalid("dimension name", nameArg, errReservedDim)
+	}
+	if before, after, found := strings.Cut(name, "="); found {
+		return invalid("dimension name", nameArg, errEqualsSign) + ": DIM " + quote([]byte(before)) + " " + quote([]byte(after))
 	}
 	if err := limit.CheckName(value); err != nil {
 		return invalid("dimension value", valueArg, err)

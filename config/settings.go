@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -163,7 +164,8 @@ type Settings struct {
 	// JSON asks to print them as JSON.
 	JSON bool
 
-	// Warnings are sentences about names of settings that have changed.
+	// Warnings are sentences about names of settings that have changed, and about values that
+	// are seldom meant.
 	Warnings []string
 }
 
@@ -188,6 +190,19 @@ func (s *Settings) UsesRedis() bool { return len(s.Redis.Addrs) > 0 || s.RedisSe
 // UsesRedisTLS reports whether the connections to Redis are encrypted.
 func (s *Settings) UsesRedisTLS() bool {
 	return s.RedisTLS || s.Redis.TLS || s.RedisSentinel.Nodes.TLS
+}
+
+// mostPatience is the longest decision timeout that needs no warning: clients wait as long for a
+// limiter that is down.
+const mostPatience = 100 * time.Millisecond
+
+// PatienceWarnings returns a sentence about a decision timeout that is long, and nothing about
+// another one.
+func PatienceWarnings(timeout time.Duration) []string {
+	if timeout <= mostPatience {
+		return nil
+	}
+	return []string{fmt.Sprintf("--decision-timeout %s: while a master is down a check may take as long", timeout)}
 }
 
 // Origin is a setting as --print-config shows it.
@@ -229,5 +244,8 @@ func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Set
 		return nil, nil, nil, err
 	}
 	s.Warnings = slices.Concat(file.warnings, env.warnings, flags.warnings)
+	if s.UsesRedis() {
+		s.Warnings = append(s.Warnings, PatienceWarnings(s.DecisionTimeout)...)
+	}
 	return s, l.origins(t), rest, nil
 }

@@ -350,3 +350,20 @@ func TestEveryEarlierName(t *testing.T) {
 		t.Errorf("%d earlier names", names)
 	}
 }
+
+// TestPatience: a long decision timeout gets a warning if there is a store that can be waited for.
+func TestPatience(t *testing.T) {
+	for _, row := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--decision-timeout", "5s", "--redis", "127.0.0.1:6379"}, []string{"--decision-timeout 5s: while a master is down a check may take as long"}},
+		{[]string{"--decision-timeout", "100ms", "--redis", "127.0.0.1:6379"}, nil},
+		{[]string{"--decision-timeout", "5s"}, nil},
+	} {
+		s, _, _, err := Load(row.args, nil, nil)
+		if err != nil || !slices.Equal(s.Warnings, row.want) {
+			t.Errorf("%v: %v, %+v", row.args, err, s)
+		}
+	}
+}

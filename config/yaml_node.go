@@ -25,6 +25,10 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "%s", missing)
 			return
 		}
+		if read == nil && endsByComma(key, value) {
+			d.fail(key, plain(field), "a comma ends a value in braces: write numbers without commas, rate: 1000/s")
+			return
+		}
 		if read == nil {
 			d.fail(key, plain(field), "unknown key; %s", knownKeys(key.Value, field, slices.Sorted(maps.Keys(known))))
 			return
@@ -162,6 +166,11 @@ func spaceMissing(key, value *yaml.Node) string {
 		return "a space is missing behind the colon: write " + shown(m[1]+" "+m[2])
 	}
 	return ""
+}
+
+// endsByComma reports whether a key is the rest of a number with commas, as in {rate: 1,000/s}.
+func endsByComma(key, value *yaml.Node) bool {
+	return key.Value != "" && key.Value[0] >= '0' && key.Value[0] <= '9' && isNull(value)
 }
 
 // texts reads a list of scalars.

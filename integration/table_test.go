@@ -256,7 +256,7 @@ func TestPushOnWhatWasRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = slow.Process.Kill() })
-	eventually(t, "it asks", func() bool { return strings.Contains(stdout.String(), "Write these 1 items? [y/N]") })
+	eventually(t, "it asks", func() bool { return strings.Contains(stdout.String(), "Write this item? [y/N]") })
 	s.push(gold, "bob")
 	if _, err := io.WriteString(answer, "y\n"); err != nil {
 		t.Fatal(err)

@@ -32,6 +32,8 @@ func (c *compiler) checkDefaults() {
 		}
 	}
 	c.noteMissing(passed)
+	c.noteRouteDims()
+	c.noteMethods()
 	c.warnPairs()
 	if defaulted > 0 {
 		c.warn(1, "on_error", "%d of %d limits and overrides rely on the default, open: say open or closed", defaulted, len(c.limits))

@@ -56,7 +56,7 @@ func (s *Set) Explain(req *Request) []Considered {
 func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies bool, reason string) {
 	for i := range l.when {
 		if !l.when[i].holds(req) {
-			return false, "when " + l.when[i].describe() + " does not hold"
+			return false, "when " + l.when[i].describe() + " does not hold" + l.when[i].whyAbsent(req)
 		}
 	}
 	if d := l.missing(req); d != nil {
@@ -130,4 +130,13 @@ func (l *Limit) Describe() string {
 		fmt.Fprintf(&b, ", %d of it in this cell", l.Rate.Count)
 	}
 	return b.String()
+}
+
+// whyAbsent returns the end of a sentence about a condition on a dimension that the request does not
+// have, or "".
+func (p *property) whyAbsent(req *Request) string {
+	if _, carried := req.Dimension(p.name); carried || p.kind != propertyExtra {
+		return ""
+	}
+	return ": the request has no DIM " + p.name
 }

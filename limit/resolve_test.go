@@ -196,7 +196,7 @@ func TestExplain(t *testing.T) {
 		"trial true: watches",
 		"tenant true: applies to all of its level",
 		"quota true: applies to all of its level",
-		"v1-eu false: when region: eu does not hold",
+		"v1-eu false: when region: eu does not hold: the request has no DIM region",
 		"v1-exact false: when op: GET /v1/a does not hold",
 		"v1-a true: most specific of its level",
 		"v1 false: v1-a is more specific",

@@ -36,7 +36,7 @@ import (
 // settings are the values of the environment variables.
 type settings struct {
 	role        string // LIMITGATE_ROLE
-	table       string // LIMITGATE_TABLE, the DynamoDB table of limits: for relay and cells
+	table       string // LIMITGATE_TABLE, the DynamoDB table of limits: for relay and cells, and for audit, whose entries name it
 	topic       string // LIMITGATE_TOPIC, the ARN of the topic: for relay
 	deadLetters string // LIMITGATE_DEAD_LETTERS, the URL of a queue: for relay, may be empty
 	bucket      string // LIMITGATE_AUDIT_BUCKET: for audit
@@ -79,7 +79,7 @@ func newHandler(ctx context.Context, s settings, log *slog.Logger) (handler, err
 	case s.role == "relay" && s.table != "" && s.topic != "":
 		return newRelay(config, s, log), nil
 	case s.role == "audit" && s.bucket != "":
-		return &auditor{&audit.Writer{Archive: audit.NewBucket(config, s.bucket), Log: log}}, nil
+		return &auditor{&audit.Writer{Archive: audit.NewBucket(config, s.bucket), Table: s.table, Log: log}}, nil
 	case s.role == "cells" && s.table != "" && s.cells != "":
 		return newOverseer(config, s, log)
 	}

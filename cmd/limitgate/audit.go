@@ -145,11 +145,24 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	c, err := rollbackOf(entries, t.items, key, *to)
+	c, err := rollbackOf(entriesOfTable(entries, t.name), t.items, key, *to)
+	if err != nil && len(entriesOfTable(entries, t.name)) < len(entries) {
+		err = fmt.Errorf("%w of the table %s: %s has entries of other tables too", err, t.name, *bucket)
+	}
 	if err != nil {
 		return fail(env, err)
 	}
 	return t.apply(ctx, env, []table.Change{c}, pushOptions{yes: *yes, actor: *actor})
+}
+
+// entriesOfTable returns the entries of one table, and those that do not say of which they are.
+func entriesOfTable(entries []audit.Entry, name string) (of []audit.Entry) {
+	for i := range entries {
+		if entries[i].Table == "" || entries[i].Table == name {
+			of = append(of, entries[i])
+		}
+	}
+	return of
 }
 
 // rollbackOf returns the change that restores an item to a version. If several entries

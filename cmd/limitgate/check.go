@@ -46,6 +46,10 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
+	if err := notAFile(fs.Args(), "explain FILE TENANT OP IP"); err != nil {
+		fmt.Fprintf(env.stderr, "limitgate check: %v\n", err)
+		return exitUsage
+	}
 	if fs.NArg() < 3 {
 		fmt.Fprintln(env.stderr, "limitgate check: tenant, op and ip are needed: for example limitgate check acme - 203.0.113.7")
 		return exitUsage

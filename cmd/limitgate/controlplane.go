@@ -191,7 +191,7 @@ func (p *plane) addSweeper() {
 
 func (p *plane) addAudit() {
 	changes := dynamo.NewChanges(p.stream, dynamo.NewShardLocks(p.aws, p.options.leases, "audit"), p.log)
-	writer := audit.Writer{Records: changes, Archive: audit.NewBucket(p.aws, p.options.bucket), Log: p.log}
+	writer := audit.Writer{Records: changes, Archive: audit.NewBucket(p.aws, p.options.bucket), Table: p.options.table, Log: p.log}
 	p.parts, p.release = append(p.parts, writer.Run), append(p.release, changes.Release)
 }
 

@@ -51,7 +51,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	for _, w := range settings.Warnings {
+	for _, w := range append(settings.Warnings, config.PatienceWarnings(*decision)...) {
 		fmt.Fprintf(env.stderr, "limitgate doctor: %s\n", w)
 	}
 	err := checkRedis()

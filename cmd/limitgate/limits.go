@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -155,7 +157,7 @@ func runLint(_ context.Context, env *environment, args []string) int {
 		}
 	}
 	if err != nil {
-		return failLimits(env, err)
+		return failFile(env, fs, err, "FILE")
 	}
 	if *strict && ceiling.totalRate == 0 {
 		fmt.Fprintf(env.stderr, "%s: %s (warning)\n", fs.Arg(0), backstop.CeilingAdvice(set.TotalRate(), ceiling.instances))
@@ -204,6 +206,15 @@ func failLimits(env *environment, err error) int {
 	return exitError
 }
 
+// failFile does the same for a command whose first argument is a limits file, with its usage if there
+// is no such file.
+func failFile(env *environment, flags *flag.FlagSet, err error, usage string) int {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return failLimits(env, err)
+	}
+	return fail(env, fmt.Errorf("there is no file %s: limitgate %s %s", config.Quote(flags.Arg(0)), flags.Name(), usage))
+}
+
 // loadLimits reads a limits file; - is standard input.
 func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
 	var content []byte
@@ -242,7 +253,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	}
 	set, _, err := loadLimits(env, fs.Arg(0), limit.CompileOptions{})
 	if err != nil {
-		return failLimits(env, err)
+		return failFile(env, fs, err, "FILE TENANT OP IP")
 	}
 	req, err := commands.ParseRequest(fs.Args()[1:])
 	if err != nil {

@@ -60,6 +60,16 @@ func TestRollbackOf(t *testing.T) {
 	}
 }
 
+// TestEntriesOfTable: an item is never restored from the entries of another table.
+func TestEntriesOfTable(t *testing.T) {
+	entries := entriesOf(nil, tenant(1, "ann", `"old"`), tenant(2, "ann", `"ours"`), tenant(3, "ann", `"theirs"`))
+	entries[1].Table, entries[2].Table = "limits", "others"
+	got := entriesOfTable(entries, "limits")
+	if len(got) != 2 || got[0].Version != 1 || got[1].Version != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestPrintChanges: numbers and words are printed as they are written, and a list that
 // differs only in its order is reported as such.
 func TestPrintChanges(t *testing.T) {

@@ -82,11 +82,7 @@ func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table
 	if err := t.push(ctx, env, changes, o.actor); err != nil {
 		return fail(env, err)
 	}
-	written := fmt.Sprintf("%d items", len(changes))
-	if len(changes) == 1 {
-		written = "1 item"
-	}
-	fmt.Fprintf(env.stdout, "%s written to %s by %s\n", written, t.name, o.actor)
+	fmt.Fprintf(env.stdout, "%s written to %s by %s\n", counted(len(changes), "item"), t.name, o.actor)
 	return exitOK
 }
 
@@ -98,10 +94,21 @@ func (t *tableArgs) confirmed(env *environment, changes []table.Change) bool {
 		for i := range changes {
 			kinds[changes[i].Kind()]++
 		}
-		fmt.Fprintf(env.stdout, "%d to add, %d to change, %d to delete; %d limits are loosened, or may be: the first lines name them\n",
-			kinds["add"], kinds["change"], kinds["delete"], len(t.loosened(changes)))
+		fmt.Fprintf(env.stdout, "%d to add, %d to change, %d to delete; %s loosened, or may be: the first lines name them\n",
+			kinds["add"], kinds["change"], kinds["delete"], areOrIs(len(t.loosened(changes)), "limit"))
+	}
+	if len(changes) == 1 {
+		return asked(env, "Write this item?")
 	}
 	return asked(env, fmt.Sprintf("Write these %d items?", len(changes)))
+}
+
+// areOrIs returns a number of things with its verb: 1 limit is, 2 limits are.
+func areOrIs(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing + " is"
+	}
+	return counted(n, thing) + " are"
 }
 
 // asked asks a question, and reports whether the answer is yes.

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -44,6 +46,9 @@ Usage: limitgate explain [flags] TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME V
 It takes nothing. limitgate limits explain does the same for a limits file.` + runningAbout,
 	examples: []string{`limitgate explain acme "POST /v1/payments" 203.0.113.7`},
 	words: func(args []string) ([]any, error) {
+		if err := notAFile(args, "explain FILE TENANT OP IP"); err != nil {
+			return nil, err
+		}
 		if _, err := commands.ParseRequest(ownTenantNamed(args)); err != nil {
 			return nil, err
 		}
@@ -59,6 +64,9 @@ var limitsRunning = runningCommand{
 Usage: limitgate limits --addr ADDRESS [flags] [TENANT]` + runningAbout,
 	examples: []string{"limitgate limits --addr 127.0.0.1:6380 acme"},
 	words: func(args []string) ([]any, error) {
+		if err := notAFile(args, "lint FILE"); err != nil {
+			return nil, err
+		}
 		if len(args) > 1 {
 			return nil, errors.New("one tenant at most can be named")
 		}
@@ -109,6 +117,15 @@ Usage: limitgate shards [flags]` + runningAbout,
 		return []any{"RL.CONFIG", "SHARDS"}, nil
 	},
 	print: printShards,
+}
+
+// notAFile returns an error if the name of a limits file stands in the place of the tenant, and names
+// the command of limits that reads one.
+func notAFile(args []string, command string) error {
+	if len(args) > 0 && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(args[0])) {
+		return fmt.Errorf("a running limitgate is asked here; for a file: limitgate limits %s", command)
+	}
+	return nil
 }
 
 // ownTenantNamed returns the arguments of a request with a name in place of -, which stands for

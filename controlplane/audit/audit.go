@@ -26,6 +26,7 @@ import (
 // Entry is one change of one item.
 type Entry struct {
 	Key      string      `json:"key"`
+	Table    string      `json:"table,omitempty"`    // name of the table, "" if the writer did not know it
 	Sequence string      `json:"sequence,omitempty"` // of the stream
 	Actor    string      `json:"actor"`              // Unknown if the change has none
 	Version  int64       `json:"version"`            // after the change
@@ -105,7 +106,10 @@ const retryPause = time.Second
 type Writer struct {
 	Records Records
 	Archive Archive
-	Log     *slog.Logger
+	// Table is the name of the table, which each entry gets: a bucket may have entries of several. It may
+	// be "".
+	Table string
+	Log   *slog.Logger
 }
 
 // Run writes until ctx ends.
@@ -162,6 +166,7 @@ func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 	if !ok {
 		return nil
 	}
+	e.Table = w.Table
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false) // escaped, a body of < would take six times its size

@@ -130,7 +130,7 @@ func TestExactlyOne(t *testing.T) {
 	for written.at < len(records) {
 		ctx, end := context.WithCancel(t.Context())
 		written.end = end
-		w := Writer{Records: written, Archive: s, Log: log}
+		w := Writer{Records: written, Archive: s, Table: "limits", Log: log}
 		for range 20 { // then another one continues, some records back
 			_ = w.write(ctx)
 		}
@@ -147,7 +147,7 @@ func TestExactlyOne(t *testing.T) {
 		t.Fatalf("%d entries, %v", len(got), err)
 	}
 	for i := range got {
-		if want := records[i]; got[i].Sequence != want.Sequence || got[i].Version != want.After.Version || string(got[i].After.Body) != string(want.After.Body) {
+		if want := records[i]; got[i].Table != "limits" || got[i].Sequence != want.Sequence || got[i].Version != want.After.Version || string(got[i].After.Body) != string(want.After.Body) {
 			t.Fatalf("entry %d is %+v, want %+v", i, got[i], want)
 		}
 	}

@@ -45,6 +45,9 @@ func (s *Stream) locate(ctx context.Context) error {
 	if out.Table.LatestStreamArn == nil {
 		return fmt.Errorf("open stream of %s: the table has none: enable one with new and old images", s.name)
 	}
+	if of := out.Table.StreamSpecification; of != nil && of.StreamViewType != "" && of.StreamViewType != dbtypes.StreamViewTypeNewAndOldImages {
+		return fmt.Errorf("open stream of %s: it has %s: enable one with new and old images (%s)", s.name, of.StreamViewType, dbtypes.StreamViewTypeNewAndOldImages)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.arn = *out.Table.LatestStreamArn

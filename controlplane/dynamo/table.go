@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,7 +56,22 @@ func plain(client *dynamodb.Client, err error) error {
 	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return fmt.Errorf("there is no such table in the region %s: check its name, AWS_REGION and AWS_PROFILE", client.Options().Region)
 	}
+	if isOtherKey(err) {
+		return errOtherKey
+	}
 	return err
+}
+
+var errOtherKey = errors.New("the key of the table is not " + attrKey + ": create it as docs/limits-as-data.md does")
+
+// isOtherKey reports whether DynamoDB refuses an item or its key because the key of the table has
+// another name or type.
+func isOtherKey(err error) bool {
+	var invalid smithy.APIError
+	return errors.As(err, &invalid) && invalid.ErrorCode() == "ValidationException" &&
+		slices.ContainsFunc([]string{"Missing the key", "does not match the schema", "Type mismatch for key"}, func(part string) bool {
+			return strings.Contains(invalid.ErrorMessage(), part)
+		})
 }
 
 // Table is a DynamoDB table of limits. Any number of goroutines may use it.
@@ -168,7 +185,7 @@ func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInp
 		return fmt.Errorf("put %s: %w", it.Key, ErrConflict)
 	}
 	var invalid smithy.APIError
-	if errors.As(err, &invalid) && invalid.ErrorCode() == "ValidationException" { // usually because it is too large
+	if errors.As(err, &invalid) && invalid.ErrorCode() == "ValidationException" && !isOtherKey(err) { // usually because it is too large
 		return fmt.Errorf("put %s of %s: %w: %w", it.Key, t.name, table.ErrUnwritable, err)
 	}
 	if err != nil {

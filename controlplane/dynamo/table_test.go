@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/limitgate/limitgate/controlplane/table"
@@ -227,6 +228,34 @@ func TestScan(t *testing.T) {
 	}
 	if len(seen) != n {
 		t.Errorf("only %d different items", len(seen))
+	}
+}
+
+// TestTableOfAnotherKey: a table whose key is not pk gets a sentence about its key, and a stream
+// without old images one about its images.
+func TestTableOfAnotherKey(t *testing.T) {
+	t.Parallel()
+	a := awstest.Share(t)
+	client := dynamodb.NewFromConfig(a.Config)
+	if _, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String("other-key"), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	other := NewTable(a.Config, "other-key")
+	const want = "the key of the table is not pk: create it as docs/limits-as-data.md does"
+	if _, _, err := other.Get(t.Context(), "SHARED"); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("get: %v", err)
+	}
+	if _, err := other.Put(t.Context(), item("SHARED", 0, `{}`)); err == nil || !strings.HasSuffix(err.Error(), want) || errors.Is(err, table.ErrUnwritable) {
+		t.Errorf("put: %v", err)
+	}
+	const images = "open stream of other-key: it has NEW_IMAGE: enable one with new and old images (NEW_AND_OLD_IMAGES)"
+	if _, err := OpenStream(t.Context(), a.Config, "other-key"); err == nil || err.Error() != images {
+		t.Errorf("stream: %v", err)
 	}
 }
 

@@ -51,10 +51,10 @@ func TestRemoval(t *testing.T) {
 		{"a hundred of many", 10_000, 9_900, "", []string{"free", "pro"}, false, 100, "100 of 10000 tenants"},
 		{"a tenth of many", 10_000, 9_000, "", []string{"free", "pro"}, true, 1_000, "1000 of 10000 tenants"},
 		{"one of two plans", 3, 3, "", []string{"free"}, false, 1, "1 of 2 plans"},
-		{"all limits of a plan", 3, 3, "", []string{"free", "=pro"}, true, 1, "all limits of 1 plans"},
+		{"all limits of a plan", 3, 3, "", []string{"free", "=pro"}, true, 1, "all limits of 1 plan"},
 		{"all plans", 3, 3, "", nil, true, 2, "2 of 2 plans"},
 		{"the default plan", 3, 3, `{"version":1,"shared":[{"id":"op"},{"id":"ip"}]}`, []string{"free", "pro"}, true, 1, "the default plan (free)"},
-		{"a shared limit", 3, 3, `{"version":1,"default_plan":"free","shared":[{"id":"op"},{"id":"new"}]}`, []string{"free", "pro"}, true, 1, "1 shared limits (ip)"},
+		{"a shared limit", 3, 3, `{"version":1,"default_plan":"free","shared":[{"id":"op"},{"id":"new"}]}`, []string{"free", "pro"}, true, 1, "1 shared limit (ip)"},
 		{"all", 3, 0, `{"version":1}`, nil, true, 8, "the default plan (free), 2 shared limits (ip, op), 2 of 2 plans, 3 of 3 tenants"},
 	} {
 		items := table(c.tenants, "free", "pro")

@@ -225,7 +225,7 @@ func compareFunctions(t *testing.T, cli awsCLI, limits, functions map[string]str
 	}
 	for name, want := range map[string]map[string]string{
 		"Relay": {"LIMITGATE_ROLE": "relay", "LIMITGATE_TABLE": limits["LimitsTableName"], "LIMITGATE_TOPIC": limits["UpdatesTopicArn"], "LIMITGATE_DEAD_LETTERS": limits["DeadLetterQueueUrl"]},
-		"Audit": {"LIMITGATE_ROLE": "audit", "LIMITGATE_AUDIT_BUCKET": limits["AuditBucketName"]},
+		"Audit": {"LIMITGATE_ROLE": "audit", "LIMITGATE_TABLE": limits["LimitsTableName"], "LIMITGATE_AUDIT_BUCKET": limits["AuditBucketName"]},
 		"Cells": {"LIMITGATE_ROLE": "cells", "LIMITGATE_TABLE": limits["LimitsTableName"], "LIMITGATE_CELLS_TABLE": limits["CellsTableName"], "LIMITGATE_ROLLOUT_GATE": limits["RolloutGate"]},
 	} {
 		var is struct {

@@ -18,7 +18,7 @@ var failOpen = Drill{
 		{InLog, "store degraded, using backstop", "once for each master"},
 		{InLog, "shard breaker open", "once for each master"},
 		{InLog, "shard breaker closed", "with the time that the outage took; store recovered comes with it"},
-		{InLog, "starting without the store, which cannot be reached", "of a proxy that starts meanwhile"},
+		{InLog, "starting without the store, using the backstop until it answers", "of a proxy that starts meanwhile"},
 		{InMetrics, `limitgate_store_errors_total{kind="timeout"}`, `grows for all shards, then {kind="breaker"} does; {kind="network"} where connections are refused`},
 		{InMetrics, "limitgate_breaker_state", "1 of every shard, 2 for moments"},
 		{InMetrics, `limitgate_decisions_total{source="backstop"}`, "nearly all decisions of limits in the store"},

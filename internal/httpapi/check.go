@@ -100,7 +100,7 @@ func parseParameters(query []byte) (q parameters, mistake string) {
 		case name == "deny" && value == "429":
 		case name == "deny":
 			return q, "deny is 403 or 429"
-		case isDim && limit.CheckName(dim) == nil && !limit.ReservedDim(dim):
+		case isDim && limit.CheckName(dim) == nil && !limit.ReservedDim(dim) && !strings.Contains(dim, "="):
 			q.dims = append(q.dims, [2]string{dim, value})
 		default:
 			return q, "there is no parameter " + strconv.Quote(cut(name)) + ": they are tenant, op, ip, cost, dim.NAME and deny"

@@ -77,6 +77,7 @@ var ownNames = strings.NewReplacer(
 	"RL.LIMITS lists them", "/v1/limits lists them",
 	"RL.EXPLAIN says why", "/v1/explain says why",
 	"tenant, op and ip stand in front, without DIM", "tenant, op and ip are fields of their own",
+	"a blank stands between name and value: DIM ", "the value stands beside the name: ",
 )
 
 // withAPINames returns the text of an error with the names that arguments have here.

@@ -142,10 +142,19 @@ func (p *Proxy) watchStore(ctx context.Context, without bool) error {
 
 // warnWithout logs that this proxy starts without its store, and the consequences.
 func (p *Proxy) warnWithout(ctx context.Context) {
-	p.log.Error("starting without the store, which cannot be reached: using the backstop until it can", "error", p.cluster.Ping(ctx))
+	err := p.cluster.Ping(ctx)
+	p.log.Error("starting without the store, using the backstop until it answers", "reason", whyWithout(err), "error", err)
 	if p.settings.Instances.Source == config.InstancesHeartbeat {
 		p.log.Warn("the number of proxies is unknown without the store, so this proxy admits whole limits: set --instances N or dns:NAME")
 	}
+}
+
+// whyWithout says why a proxy starts without its store, which has returned an error.
+func whyWithout(err error) string {
+	if cluster.Full(err) {
+		return "it has no memory left: raise its maxmemory, and set maxmemory-policy noeviction"
+	}
+	return "it cannot be reached"
 }
 
 // StoreKind returns the kind of store, as far as it is known.
