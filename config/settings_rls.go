@@ -15,6 +15,8 @@ type RLS struct {
 	// HTTP is the host:port of /json and /healthcheck, and Debug that of /rlconfig and /stats;
 	// empty is off.
 	HTTP, Debug string
+	// Extensions is the file of what limits have beside their files, see RLSExtensions; it may be empty.
+	Extensions string
 	// Native are the domains whose descriptors are checks by the limits of plans.
 	Native []string
 	// Prefix is part of the name of each counter; it may be empty.
@@ -88,6 +90,10 @@ func rlsSettings(s *Settings) settings {
 		{
 			name: "rls.config", group: groupRLS,
 			usage: "the folder of its limits, files as envoyproxy/ratelimit reads them", value: filePath(&r.Config),
+		},
+		{
+			name: "rls.extensions", group: groupRLS,
+			usage: "a file of what its limits have beside those files, such as another algorithm", value: filePath(&r.Extensions),
 		},
 		{
 			name: "rls.http", group: groupRLS,

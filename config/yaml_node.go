@@ -59,7 +59,7 @@ func knownKeys(unknown, field string, names []string) string {
 	if field == "limits" {
 		return "limits stand in plans, by the name of each plan, and in shared"
 	}
-	if other := otherKeys[strings.ToLower(unknown)]; other != "" && slices.Contains(names, "rate") {
+	if other := otherKeys[strings.ToLower(unknown)]; other != "" && slices.Contains(names, "when") {
 		return other
 	}
 	if near := limit.Nearest(unknown, names); near != "" {

@@ -53,16 +53,57 @@ func NewDescriptorLimit(id string, count, period int64, mode Mode) (*Limit, erro
 	return &Limit{ID: id, Ordinal: DescriptorOrdinal, Mode: mode, Rate: rate, Params: p}, nil
 }
 
+// CompileDescriptor returns a limit of descriptors from its specification, of which it takes the id, the
+// rate, the burst, the algorithm, on_error, the lease and the time zone, and the mistakes in it. A limit
+// without an algorithm is a fixed window. The limit is nil if there are mistakes.
+func CompileDescriptor(spec *RuleSpec) (*Limit, []Problem) {
+	c := &compiler{doc: &Document{}}
+	l := &Limit{ID: spec.ID.Value, Line: spec.Line, Ordinal: DescriptorOrdinal}
+	own := *spec
+	if !own.Algorithm.Set() {
+		own.Algorithm = Text{"fixed_window", max(1, spec.Line)}
+	}
+	c.compileWords(&own, l)
+	if l.Params.Algorithm.ExpiresPerUnit() {
+		c.fail(own.Algorithm.Line, "algorithm", "%s is not for descriptors: use token_bucket, sliding_window or fixed_window", l.Params.Algorithm)
+		return nil, c.problems
+	}
+	c.compileRate(&own, l)
+	c.compileLease(&own, l)
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	return l, nil
+}
+
+// CloseByDefault makes a limit of descriptors fail closed unless its specification says on_error. It must
+// not be called once requests use the limit.
+func (l *Limit) CloseByDefault() {
+	if !l.onErrSet {
+		l.OnError = OnErrorClosed
+	}
+}
+
+// ValidID reports whether an id of a limit has the form that it must have.
+func ValidID(id string) bool { return validWord(id) }
+
+// InMode returns a limit of descriptors that differs in its mode alone.
+func (l *Limit) InMode(mode Mode) *Limit {
+	other := *l
+	other.Mode = mode
+	return &other
+}
+
 // bindDescriptors appends the items of a request that names its buckets, and a call for each: their
 // hash slots differ.
-func (b *Buffer) bindDescriptors(req *Request) Resolved {
+func (b *Buffer) bindDescriptors(req *Request, now int64) Resolved {
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
 	for i := range req.Descriptors {
 		d := &req.Descriptors[i]
 		begin := len(b.names)
 		b.names = AppendDescriptorKey(b.names, d.Counter)
 		n := len(b.names)
-		b.Items = append(b.Items, Item{Limit: d.Limit, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: n - begin, Cost: d.Cost})
+		b.Items = append(b.Items, Item{Limit: d.Limit, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: n - begin, Cost: d.Cost, Bounds: d.Limit.Bounds(now)})
 		b.Calls = append(b.Calls, Call{First: len(b.Items) - 1, Last: len(b.Items)})
 	}
 	r.LastItem, r.LastCall = len(b.Items), len(b.Calls)

@@ -46,11 +46,11 @@ func InlineName(key string) string {
 }
 
 // bindCarried appends the items of a request that carries its limits, and their calls.
-func (b *Buffer) bindCarried(req *Request) Resolved {
+func (b *Buffer) bindCarried(req *Request, now int64) Resolved {
 	if req.Inline != nil {
 		return b.bindInline(req)
 	}
-	return b.bindDescriptors(req)
+	return b.bindDescriptors(req, now)
 }
 
 // bindInline appends the item of a request that carries an inline limit, and its call.

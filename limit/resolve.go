@@ -40,7 +40,7 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 		return Resolved{}
 	}
 	if req.CarriesLimits() {
-		return b.bindCarried(req)
+		return b.bindCarried(req, now)
 	}
 	b.choose(s.rules(req.Tenant), req)
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}

@@ -123,17 +123,18 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	strict := fs.Bool("strict", false, "also demand on_error on every limit, and a secret if addresses are counted")
 	ttl := ipMaxTTLFlag(fs)
 	secret := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with")
-	merge := mergeDomainsFlag(fs)
+	var folder folderFlags
+	folder.define(fs)
 	var ceiling ceilingFlags
 	ceiling.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if code, done := checkFolderFlags(env, fs, fs.Arg(0), "rls-merge-domains"); done {
+	if code, done := checkFolderFlags(env, fs, fs.Arg(0), folderFlagNames...); done {
 		return code
 	}
 	if fs.NArg() == 1 && isFolder(fs.Arg(0)) {
-		return lintEnvoy(env, fs.Arg(0), *merge)
+		return lintEnvoy(env, fs.Arg(0), folder)
 	}
 	if err := ceiling.check(); err != nil {
 		fmt.Fprintf(env.stderr, "limitgate limits lint: %s\n", err)
@@ -241,7 +242,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if code, done := checkFolderFlags(env, fs, fs.Arg(0), "rls-merge-domains", "domain", "json"); done {
+	if code, done := checkFolderFlags(env, fs, fs.Arg(0), append(folderFlagNames, "domain", "json")...); done {
 		return code
 	}
 	if fs.NArg() > 0 && isFolder(fs.Arg(0)) {

@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/limitgate/limitgate/internal/rlsconfig"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // envoyConfig is the configuration of a folder of envoyproxy/ratelimit. The Config is nil if the
@@ -36,9 +38,22 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// mergeDomainsFlag defines the flag of serve for several files of one domain.
-func mergeDomainsFlag(fs *flag.FlagSet) *bool {
-	return fs.Bool("rls-merge-domains", false, "of a folder: several files may describe one domain")
+// folderFlags are the flags of serve about the files of a folder.
+type folderFlags struct {
+	merge      bool
+	extensions string
+}
+
+// folderFlagNames are the flags of folderFlags.
+var folderFlagNames = []string{"rls-merge-domains", "rls-extensions"}
+
+func (f *folderFlags) define(fs *flag.FlagSet) {
+	f.defineMerge(fs)
+	fs.StringVar(&f.extensions, "rls-extensions", "", "of a folder: the `file` of what its limits have beside their files")
+}
+
+func (f *folderFlags) defineMerge(fs *flag.FlagSet) {
+	fs.BoolVar(&f.merge, "rls-merge-domains", false, "of a folder: several files may describe one domain")
 }
 
 // checkFolderFlags reports flags that have no effect: those of folders if path is a limits file, and
@@ -60,7 +75,7 @@ func checkFolderFlags(env *environment, fs *flag.FlagSet, path string, ofFolders
 }
 
 // readEnvoy reads a folder of envoyproxy/ratelimit.
-func readEnvoy(path string, merge bool) (envoyConfig, rlsconfig.Problems, error) {
+func readEnvoy(path string, flags folderFlags) (envoyConfig, rlsconfig.Problems, error) {
 	files, err := rlsconfig.ReadDir(path)
 	if err != nil {
 		return envoyConfig{}, nil, err
@@ -68,13 +83,21 @@ func readEnvoy(path string, merge bool) (envoyConfig, rlsconfig.Problems, error)
 	if len(files) == 0 {
 		return envoyConfig{}, nil, errors.New(path + " has no files: write the limits of a domain into one, domain: NAME and descriptors")
 	}
-	c, problems := rlsconfig.Parse(files, rlsconfig.Options{MergeDomains: merge})
+	content, err := rlsconfig.ReadExtensions(flags.extensions)
+	if err != nil {
+		return envoyConfig{}, nil, err
+	}
+	opts, err := rlsconfig.Options{MergeDomains: flags.merge}.WithExtensions(flags.extensions, content)
+	if err != nil {
+		return envoyConfig{}, nil, err
+	}
+	c, problems := rlsconfig.Parse(files, opts)
 	return envoyConfig{c, path, len(files)}, problems, nil
 }
 
 // lintEnvoy lists the mistakes and the warnings of a folder, and its limits.
-func lintEnvoy(env *environment, path string, merge bool) int {
-	c, problems, err := readEnvoy(path, merge)
+func lintEnvoy(env *environment, path string, flags folderFlags) int {
+	c, problems, err := readEnvoy(path, flags)
 	if err != nil {
 		return fail(env, err)
 	}
@@ -117,7 +140,35 @@ func limitOf(r *rlsconfig.Rule) string {
 	if r.Limit == nil || r.Limit.Unlimited {
 		return "unlimited"
 	}
-	return fmt.Sprintf("%d per %s", r.Limit.RequestsPerUnit, strings.ToLower(r.Limit.Unit.String()))
+	text := fmt.Sprintf("%d per %s", r.Limit.RequestsPerUnit, strings.ToLower(r.Limit.Unit.String()))
+	if r.Own.Limit != nil {
+		text += ofExtension(r.Own.Limit)
+	}
+	for _, also := range r.Also {
+		text += "; " + also.Name + " " + also.Limit.Rate.Text + ofExtension(also.Limit)
+	}
+	return text
+}
+
+// ofExtension describes how a limit differs from those of envoyproxy/ratelimit.
+func ofExtension(l *limit.Limit) (text string) {
+	switch l.Params.Algorithm {
+	case bucket.AlgorithmFixedWindow:
+	case bucket.AlgorithmCalendarWindow:
+		text += ", calendar of " + l.Zone.String()
+	default:
+		text += ", " + l.Params.Algorithm.String()
+	}
+	if l.Params.Capacity != l.Rate.Count {
+		text += fmt.Sprintf(", burst %d", l.Params.Capacity)
+	}
+	if l.OnError == limit.OnErrorClosed {
+		text += ", fails closed"
+	}
+	if l.Lease.On {
+		text += ", lease " + l.Lease.String()
+	}
+	return text
 }
 
 // modeOf returns how a rule takes part in decisions.

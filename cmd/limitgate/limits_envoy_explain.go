@@ -12,19 +12,20 @@ import (
 
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // envoyExplainFlags are the flags of an explanation of a folder of Envoy's limits.
 type envoyExplainFlags struct {
 	domain *string
 	asJSON *bool
-	merge  *bool
+	folderFlags
 }
 
 func (f *envoyExplainFlags) define(fs *flag.FlagSet) {
 	f.domain = fs.String("domain", "", "of a folder: the `domain` of the request, which may be left out if there is one")
 	f.asJSON = fs.Bool("json", false, "of a folder: print the explanation as JSON")
-	f.merge = mergeDomainsFlag(fs)
+	f.folderFlags.define(fs)
 }
 
 // envoyExplanation says which rules the descriptors of a request meet.
@@ -71,7 +72,7 @@ func explainEnvoy(env *environment, args []string, flags envoyExplainFlags, secr
 		}
 		request = append(request, entries)
 	}
-	c, problems, err := readEnvoy(args[0], *flags.merge)
+	c, problems, err := readEnvoy(args[0], flags.folderFlags)
 	if err == nil {
 		err = problems.Err()
 	}
@@ -162,15 +163,17 @@ func explanationOfEnvoy(c *envoyConfig, domain *rlsconfig.Domain, args []string,
 			d.Rule, d.Limit, d.Mode, d.Why = r.Path, limitOf(r), modeOf(r), c.chosenBy(found.Choices)
 			if d.Counted = isLimited(r); d.Counted {
 				d.Name, d.Seconds = r.Limit.Name, r.Limit.Unit.Seconds()
-				begin := now.Unix() - now.Unix()%d.Seconds
-				d.Window = fmt.Sprintf("%d s from %s", d.Seconds, time.Unix(begin, 0).UTC().Format(time.RFC3339))
+				if own := r.Own.Limit; own == nil || own.Params.Algorithm == bucket.AlgorithmFixedWindow {
+					begin := now.Unix() - now.Unix()%d.Seconds
+					d.Window = fmt.Sprintf("%d s from %s", d.Seconds, time.Unix(begin, 0).UTC().Format(time.RFC3339))
+				}
 			}
 			if d.Counted && r.Limit.RequestsPerUnit > 0 {
 				counter := r.AppendCounter(nil, entries, func(dst []byte, value string) []byte {
 					d.hashed = true
 					return hash(dst, value)
 				})
-				d.Key = string(limit.AppendDescriptorKey(nil, string(counter)))
+				d.Key = string(limit.AppendDescriptorKey(nil, string(counter)+r.Own.Suffix))
 			}
 		}
 		x.Descriptors = append(x.Descriptors, d)

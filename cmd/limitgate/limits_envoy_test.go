@@ -40,6 +40,27 @@ func TestEnvoyLint(t *testing.T) {
 	}
 }
 
+// TestEnvoyExtensions: lint and explain show what a file of extensions adds, and its mistakes.
+func TestEnvoyExtensions(t *testing.T) {
+	const file = "../../examples/envoy/ratelimit/extensions.yaml"
+	out, errs, code := command("limits", "lint", "--rls-extensions", file, shopLimits)
+	for _, want := range []string{"600 per minute, token_bucket, burst 1000, lease auto for 2s ", "10 per minute, fails closed; daily 100/day, calendar of Europe/Berlin ", "  50 per second  "} {
+		if code != exitOK || errs != "" || !strings.Contains(out, want) {
+			t.Errorf("exit %d, without %q: %s\n%s", code, want, errs, out)
+		}
+	}
+	if out, errs, code := command("limits", "explain", "--rls-extensions", file, shopLimits, "tenant=acme"); code != exitOK || errs != "" || !strings.Contains(out, "lg:d:{shop%3Btenant:acme%3B%3Bt}") {
+		t.Errorf("exit %d: %s\n%s", code, errs, out)
+	}
+	broken := filepath.Join(t.TempDir(), "x.yaml")
+	if err := os.WriteFile(broken, []byte("version: 1\ndomains: {shop: {rules: {tenant: {burst: 5}}, on_eror: closed}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := command("limits", "lint", "--rls-extensions", broken, shopLimits); code != exitError || errs != "limitgate: "+broken+":2: domains.shop.on_eror: unknown key; did you mean on_error?\n" {
+		t.Errorf("exit %d: %s\n%s", code, errs, out)
+	}
+}
+
 // TestEnvoyExplain: explain names the rule of each descriptor and its counter, or why there is none.
 func TestEnvoyExplain(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")

@@ -34,7 +34,8 @@ var importers = map[string]func([]byte) (limitimport.Result, error){"nginx": lim
 func runImport(_ context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits import", importAbout, "limitgate limits import nginx nginx.conf > limits.yaml", "nginx -T | limitgate limits import nginx - > limits.yaml", "limitgate limits import envoy ratelimit/config > limits.yaml")
 	ttl := ipMaxTTLFlag(fs)
-	merge := mergeDomainsFlag(fs)
+	var folder folderFlags
+	folder.defineMerge(fs)
 	tenantKey := fs.String("tenant-key", "tenant", "of envoy: the `key` of descriptors whose value is the tenant")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
@@ -52,7 +53,7 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	if read := importers[fs.Arg(0)]; read != nil {
 		result, err = importFile(env, path, read)
 	} else {
-		result, err = importEnvoy(path, *merge, *tenantKey)
+		result, err = importEnvoy(path, folder, *tenantKey)
 	}
 	if err != nil {
 		return fail(env, err)
@@ -89,8 +90,8 @@ func importFile(env *environment, path string, read func([]byte) (limitimport.Re
 }
 
 // importEnvoy imports a folder of envoyproxy/ratelimit. Its error has a line for each mistake.
-func importEnvoy(path string, merge bool, tenantKey string) (limitimport.Result, error) {
-	c, problems, err := readEnvoy(path, merge)
+func importEnvoy(path string, flags folderFlags, tenantKey string) (limitimport.Result, error) {
+	c, problems, err := readEnvoy(path, flags)
 	if err == nil {
 		err = problems.Err()
 	}

@@ -1,7 +1,10 @@
 package envoy
 
 import (
+	"slices"
+
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // decide decides a request. Descriptors that are charged whatever the answer is come first: their
@@ -10,6 +13,7 @@ func (s *Service) decide(q *question) {
 	s.charge(q)
 	s.take(q)
 	s.refund(q)
+	q.fold()
 }
 
 // verdict notes the verdict about a descriptor.
@@ -20,6 +24,13 @@ func (b *bound) verdict(it *limit.Item) {
 	}
 	b.remaining = it.Remaining
 	b.over = it.Denies() || it.Cost == 0 && it.Remaining == 0
+	switch {
+	case b.limit.Params.Algorithm == bucket.AlgorithmFixedWindow: // whose windows follow from the policy
+	case b.over:
+		b.wait(it.Wait)
+	default:
+		b.wait(it.Reset)
+	}
 }
 
 // charge takes the units of the descriptors with hits of their own. Those that do not fit take what is
@@ -102,9 +113,10 @@ func (q *question) denies() bool {
 		b := &q.bound[i]
 		switch {
 		case b.shadow || q.behaviour.Shadow || b.role != roleTake && b.role != roleCharge:
+		case b.quota && b.of > 0: // part of its descriptor's
 		case b.quota:
 			quotas++
-			if b.over {
+			if b.over || q.furtherOver(i) {
 				full++
 			}
 		case b.over:
@@ -112,6 +124,26 @@ func (q *question) denies() bool {
 		}
 	}
 	return quotas > 0 && quotas == full
+}
+
+// furtherOver reports whether a further limit of a descriptor is over.
+func (q *question) furtherOver(i int) bool {
+	return slices.ContainsFunc(q.bound, func(b bound) bool { return b.of == i+1 && b.over })
+}
+
+// fold makes the status of each descriptor that of the tightest of its limits, and leaves out the further
+// ones.
+func (q *question) fold() {
+	n := len(q.bound)
+	for ; n > 0 && q.bound[n-1].of > 0; n-- {
+		further := &q.bound[n-1]
+		b := &q.bound[further.of-1]
+		if further.over && !b.over || further.over == b.over && further.remaining < b.remaining {
+			b.over, b.remaining, b.policy, b.reset, b.never = further.over, further.remaining, further.policy, further.reset, further.never
+		}
+	}
+	clear(q.bound[n:])
+	q.bound = q.bound[:n]
 }
 
 // collect fills q.ask with the descriptors of a role that have a counter.
@@ -141,7 +173,8 @@ func (s *Service) refund(q *question) {
 	s.opts.Limiter.Peek(&q.batch)
 	items := q.batch.Items(0)
 	for i, n := range q.asked {
-		q.bound[n].remaining = items[i].Remaining
+		q.bound[n].verdict(&items[i])
+		q.bound[n].over = false
 	}
 }
 

@@ -23,18 +23,20 @@ const (
 // Folder gives a Service the configuration of a folder, in the files of envoyproxy/ratelimit. It keeps
 // the last good one while these have mistakes.
 type Folder struct {
-	path    string
-	opts    rlsconfig.Options
-	service *Service
-	log     *slog.Logger
-	last    [sha256.Size]byte // of the files that were read
-	reason  string            // of the failure that was reported, or empty
-	loaded  atomic.Bool
+	path       string
+	extensions string // the file of extensions, or empty
+	opts       rlsconfig.Options
+	service    *Service
+	log        *slog.Logger
+	last       [sha256.Size]byte // of the files that were read
+	reason     string            // of the failure that was reported, or empty
+	loaded     atomic.Bool
 }
 
-// NewFolder returns the configuration of a folder for a service.
-func NewFolder(path string, opts rlsconfig.Options, service *Service, log *slog.Logger) *Folder {
-	return &Folder{path: path, opts: opts, service: service, log: log}
+// NewFolder returns the configuration of a folder, and of a file of extensions unless its name is empty, for
+// a service.
+func NewFolder(path, extensions string, opts rlsconfig.Options, service *Service, log *slog.Logger) *Folder {
+	return &Folder{path: path, extensions: extensions, opts: opts, service: service, log: log}
 }
 
 // Load reads the folder and gives its configuration to the service if it has changed. The error has a
@@ -46,22 +48,25 @@ func (f *Folder) Load() error {
 		f.last = [sha256.Size]byte{}
 		return fmt.Errorf("read configuration: %w", err)
 	}
-	sum := sumOf(files)
+	content, err := rlsconfig.ReadExtensions(f.extensions)
+	if err != nil {
+		f.last = [sha256.Size]byte{}
+		return err
+	}
+	sum := sumOf(append(files[:len(files):len(files)], rlsconfig.File{Content: content}))
 	if sum == f.last {
 		return nil
 	}
 	f.last = sum
-	c, problems := rlsconfig.Parse(files, f.opts)
+	opts, err := f.opts.WithExtensions(f.extensions, content)
+	if err != nil {
+		return err
+	}
+	c, problems := rlsconfig.Parse(files, opts)
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	for _, p := range problems {
-		f.log.Warn("warning about the rate limit configuration", "text", p.String())
-	}
-	if hidden := f.service.Hidden(c); len(hidden) > 0 {
-		f.log.Warn("rules of native domains have no effect", "domains", hidden)
-	}
-	f.service.SetConfig(c)
+	f.service.use(c, problems, f.log)
 	f.reason = ""
 	f.loaded.Store(true)
 	f.log.Info("rate limit configuration in use", "folder", f.path, "files", len(files), "limits", len(c.Limited()))

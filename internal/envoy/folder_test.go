@@ -27,7 +27,7 @@ func TestFolder(t *testing.T) {
 		}
 		var log syncbuffer.Buffer
 		read := 0 // bytes of it
-		f := NewFolder(dir, rlsconfig.Options{}, s, slog.New(slog.NewTextHandler(&log, nil)))
+		f := NewFolder(dir, "", rlsconfig.Options{}, s, slog.New(slog.NewTextHandler(&log, nil)))
 		loads, errors := s.stats.configLoads.Load(), s.stats.configErrors.Load()
 		check := func(limit, logged string) {
 			t.Helper()

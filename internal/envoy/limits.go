@@ -20,7 +20,10 @@ type config struct {
 // configuration is replaced.
 type ruleLimits struct {
 	enforced, shadow *limit.Limit // nil for a rule that admits nothing
+	suffix           string       // of the names of its counters
 	stats            *ruleStats
+	also             []*ruleLimits // further limits of the rule, which have policies
+	policy           policy
 }
 
 // limit returns the limit of the rule, in shadow mode or to decide.
@@ -31,12 +34,26 @@ func (r *ruleLimits) limit(shadow bool) *limit.Limit {
 	return r.enforced
 }
 
+// extend takes the limit of an extension.
+func (r *ruleLimits) extend(c *rlsconfig.Counted) {
+	r.enforced, r.shadow, r.suffix = c.Limit, c.Limit.InMode(limit.ModeShadow), c.Suffix
+}
+
 func newConfig(rules *rlsconfig.Config, stats *Stats) *config {
 	c := &config{rules: rules, limits: map[*rlsconfig.Rule]*ruleLimits{}}
 	for _, r := range rules.Limited() {
 		own := &ruleLimits{stats: stats.ofRule(r)}
-		if !r.Limit.Unlimited {
+		switch {
+		case r.Own.Limit != nil:
+			own.extend(&r.Own)
+		case !r.Limit.Unlimited:
 			own.enforced, own.shadow = newLimits(r.Domain+"."+r.Path, policy{count: r.Limit.RequestsPerUnit, unit: r.Limit.Unit})
+		}
+		for i := range r.Also {
+			also := &ruleLimits{policy: policyOfRate(&r.Also[i].Limit.Rate)}
+			also.policy.name = r.Also[i].Name
+			also.extend(&r.Also[i])
+			own.also = append(own.also, also)
 		}
 		c.limits[r] = own
 	}
@@ -69,6 +86,7 @@ type overrideKey struct {
 	domain  string
 	count   uint32
 	seconds int64
+	closed  bool // the domain fails closed
 }
 
 func newOverrides() *overrides {
@@ -80,13 +98,16 @@ func newOverrides() *overrides {
 }
 
 // of returns the limits of an override.
-func (o *overrides) of(domain string, p policy) *ruleLimits {
-	key := overrideKey{domain, p.count, p.seconds()}
+func (o *overrides) of(domain *rlsconfig.Domain, p policy) *ruleLimits {
+	key := overrideKey{domain.Name, p.count, p.seconds(), domain.FailsClosed}
 	if l, ok := o.known.Get(key); ok {
 		return l
 	}
 	l := &ruleLimits{}
-	l.enforced, l.shadow = newLimits(domain+" (limit of the request)", p)
+	l.enforced, l.shadow = newLimits(domain.Name+" (limit of the request)", p)
+	if domain.FailsClosed && l.enforced != nil {
+		l.enforced.CloseByDefault()
+	}
 	o.known.Add(key, l)
 	return l
 }
@@ -95,7 +116,7 @@ func (o *overrides) of(domain string, p policy) *ruleLimits {
 // window, whatever the number is, so that it keeps its units when the number changes. Nothing else of its rule applies.
 func (s *Service) bindOverride(q *question, c *config, entries []rlsconfig.Entry, b *bound) {
 	b.quota = q.behaviour.Quota
-	b.limit = s.overrides.of(q.domain.Name, b.policy).limit(b.quota || q.behaviour.Shadow)
+	b.limit = s.overrides.of(q.domain, b.policy).limit(b.quota || q.behaviour.Shadow)
 	b.counter = q.name(func(dst []byte) []byte {
 		dst = append(q.domain.AppendCounter(dst, entries, s.opts.HashAddr), ";;"...)
 		return strconv.AppendInt(dst, b.policy.seconds(), 10)

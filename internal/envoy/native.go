@@ -20,7 +20,7 @@ const anonymous = "anonymous"
 // dimensions. A value that no check can have counts as missing: clients choose values.
 func (s *Service) native(q *question, req *rls.RateLimitRequest) {
 	for _, d := range req.GetDescriptors() {
-		b := bound{hits: hitsOf(d, req), role: roleOf(d), native: true}
+		b := bound{hits: hitsOf(d, req), role: roleOf(d, rlsconfig.OnDeniedDefault)}
 		b.check = s.checkOf(d)
 		b.check.Cost = min(max(b.hits, 1), bucket.MaxCost)
 		q.bound = append(q.bound, b)
@@ -164,8 +164,13 @@ func (b *bound) decided(d *limit.Decision) {
 		b.remaining, wait = 0, d.RetryAfter
 	}
 	b.remaining = min(b.remaining, int64(b.policy.count))
-	b.never = wait == bucket.Never
-	if b.reset = time.Duration(wait) * time.Millisecond; b.never {
+	b.wait(wait)
+}
+
+// wait sets the time until the limit resets, in milliseconds.
+func (b *bound) wait(ms int64) {
+	b.never = ms == bucket.Never
+	if b.reset = time.Duration(ms) * time.Millisecond; b.never {
 		b.reset = time.Duration(b.policy.seconds()) * time.Second
 	}
 	b.reset = max(b.reset, time.Second)

@@ -3,6 +3,7 @@ package envoy
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
@@ -63,19 +64,25 @@ type bound struct {
 	limit  *limit.Limit    // nil if nothing is counted
 	policy policy
 	role   role
+	// onDenied is what the extensions say of the role.
+	onDenied rlsconfig.OnDenied
 	// shadow and quota say how the verdict counts for the answer. Unlimited is said in the status.
 	shadow, quota, unlimited bool
 	hits                     int64
 	counter                  string
 
-	// check is the check of a descriptor in a native domain, and reset the time until its binding limit
-	// resets, or the wait if it denies. Never reports that the limit never admits as many hits.
-	native, never bool
-	check         limit.Request
-	reset         time.Duration
+	// reset is the time until a limit resets whose windows do not follow from its policy, or the wait if it
+	// denies, and else 0. Never reports that the limit never admits as many hits.
+	reset time.Duration
+	never bool
+	check limit.Request // of a descriptor in a native domain
 
 	over      bool
 	remaining int64
+
+	// of is the number of the descriptor, from 1, that a further limit of its rule belongs to; 0 is the
+	// descriptor itself.
+	of int
 }
 
 // policy is a limit as the request or the configuration states it.
@@ -100,11 +107,30 @@ func (s *Service) resolve(q *question, req *rls.RateLimitRequest) {
 		}
 		b.hits = hitsOf(d, req)
 		if b.policy.unit != rlsconfig.UnitUnknown { // else nothing is counted
-			b.role = roleOf(d)
+			b.role = roleOf(d, b.onDenied)
 		}
 		q.bound = append(q.bound, b)
 	}
 	q.replace()
+	q.addFurther(c)
+}
+
+// addFurther appends the further limits of the rules that descriptors meet.
+func (q *question) addFurther(c *config) {
+	for i, n := 0, len(q.bound); i < n; i++ {
+		b := q.bound[i]
+		if b.rule == nil || b.role == roleNone || b.limit == nil {
+			continue
+		}
+		r := c.limits[b.rule]
+		base := strings.TrimSuffix(b.counter, r.suffix)
+		for _, l := range r.also {
+			further := bound{policy: l.policy, role: b.role, shadow: b.shadow, quota: b.quota, hits: b.hits, of: i + 1}
+			further.limit = l.limit(b.limit.Mode == limit.ModeShadow)
+			further.counter = q.name(func(dst []byte) []byte { return append(append(dst, base...), l.suffix...) })
+			q.bound = append(q.bound, further)
+		}
+	}
 }
 
 // hitsOf returns the hits of a descriptor: its own, or those of the request.
@@ -115,12 +141,15 @@ func hitsOf(d *ratelimit.RateLimitDescriptor, req *rls.RateLimitRequest) int64 {
 	return int64(max(1, req.GetHitsAddend()))
 }
 
-// roleOf returns what a descriptor does to its counter.
-func roleOf(d *ratelimit.RateLimitDescriptor) role {
+// roleOf returns what a descriptor does to its counter. A look takes nothing in any case.
+func roleOf(d *ratelimit.RateLimitDescriptor, onDenied rlsconfig.OnDenied) role {
+	own, looks := d.GetHitsAddend().GetValue() > 0, d.GetHitsAddend() != nil && d.GetHitsAddend().GetValue() == 0
 	switch {
 	case d.GetIsNegativeHits():
 		return roleRefund
-	case d.GetHitsAddend().GetValue() > 0:
+	case looks || onDenied == rlsconfig.OnDeniedNothing:
+		return roleTake
+	case own || onDenied == rlsconfig.OnDeniedCount:
 		return roleCharge
 	default:
 		return roleTake
@@ -134,7 +163,7 @@ func (s *Service) bind(q *question, c *config, d *ratelimit.RateLimitDescriptor,
 		q.entries = append(q.entries, rlsconfig.Entry{Key: e.GetKey(), Value: e.GetValue()})
 	}
 	entries := q.entries[begin:]
-	b.rule = q.domain.Match(entries)
+	b.rule, b.onDenied = q.domain.Match(entries), q.domain.OnDenied
 	if own := d.GetLimit(); own != nil {
 		if p, ok := policyOf(own); ok {
 			b.policy = p
@@ -153,8 +182,10 @@ func (s *Service) bind(q *question, c *config, d *ratelimit.RateLimitDescriptor,
 	}
 	b.policy = policy{count: b.rule.Limit.RequestsPerUnit, unit: b.rule.Limit.Unit, name: b.rule.Limit.Name}
 	b.shadow, b.quota = b.rule.Shadow, b.rule.Quota || q.behaviour.Quota
-	b.limit = r.limit(b.shadow || b.quota || q.behaviour.Shadow)
-	b.counter = q.name(func(dst []byte) []byte { return b.rule.AppendCounter(dst, entries, s.opts.HashAddr) })
+	b.limit, b.onDenied = r.limit(b.shadow || b.quota || q.behaviour.Shadow), b.rule.OnDenied
+	b.counter = q.name(func(dst []byte) []byte {
+		return append(b.rule.AppendCounter(dst, entries, s.opts.HashAddr), r.suffix...)
+	})
 }
 
 // name appends a name to those of the counters, and returns it.
@@ -193,7 +224,7 @@ func (q *question) replace() {
 
 // untilReset returns the time to the end of the window.
 func (b *bound) untilReset(now time.Time) time.Duration {
-	if b.native {
+	if b.reset > 0 || b.policy.unit == rlsconfig.UnitUnknown { // a check that no limit admits has no policy
 		return b.reset
 	}
 	period := time.Duration(b.policy.seconds()) * time.Second

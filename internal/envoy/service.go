@@ -9,6 +9,7 @@ package envoy
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -81,8 +82,19 @@ func (s *Service) SetConfig(c *rlsconfig.Config) {
 	s.stats.configLoads.Add(1)
 }
 
-// Hidden returns the domains of a configuration whose rules have no effect, because they are native.
-func (s *Service) Hidden(c *rlsconfig.Config) (domains []string) {
+// use makes later requests use a configuration, and logs the warnings about it.
+func (s *Service) use(c *rlsconfig.Config, warnings rlsconfig.Problems, log *slog.Logger) {
+	for _, p := range warnings {
+		log.Warn("warning about the rate limit configuration", "text", p.String())
+	}
+	if hidden := s.hidden(c); len(hidden) > 0 {
+		log.Warn("rules of native domains have no effect", "domains", hidden)
+	}
+	s.SetConfig(c)
+}
+
+// hidden returns the domains of a configuration whose rules have no effect, because they are native.
+func (s *Service) hidden(c *rlsconfig.Config) (domains []string) {
 	for _, name := range c.Domains() {
 		if slices.Contains(s.opts.Native, name) {
 			domains = append(domains, name)
@@ -154,6 +166,11 @@ func (s *Service) ShouldRateLimit(ctx context.Context, req *rls.RateLimitRequest
 		s.native(q, req)
 	} else {
 		s.resolve(q, req)
+		further := int64(len(q.bound)) - n
+		defer s.inProgress.Add(-further)
+		if further > 0 && s.inProgress.Add(further) > maxInProgress {
+			return nil, errBusy
+		}
 		s.decide(q)
 	}
 	reply := s.answer(q, req)

@@ -183,7 +183,7 @@ var table = map[string]row{
 	},
 	"internal/rlsconfig": {
 		reason:  "reads the configuration of other software, and knows no limiter",
-		imports: []string{"config", "limit"},
+		imports: []string{"config", "limit", "limit/bucket"},
 	},
 	"internal/envoy": {
 		reason:  "is a front: it makes requests of descriptors, and answers of decisions",

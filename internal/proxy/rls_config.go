@@ -22,7 +22,7 @@ import (
 func (r *rateLimitService) openConfig(s *config.RLS, log *slog.Logger) error {
 	opts := rlsconfig.Options{MergeDomains: s.MergeDomains, Prefix: s.Prefix}
 	if s.XDS != nil {
-		return r.openXDS(s.XDS, opts, log)
+		return r.openXDS(s, opts, log)
 	}
 	if s.Config == "" && len(s.Native) > 0 {
 		r.follow, r.healthy = untilEnd, func() bool { return true }
@@ -31,7 +31,7 @@ func (r *rateLimitService) openConfig(s *config.RLS, log *slog.Logger) error {
 	if s.Config == "" {
 		return errors.New("the rate limit service needs limits: name their folder by --rls-config, or domains that --limits has by --rls-native")
 	}
-	folder := envoy.NewFolder(s.Config, opts, r.service, log)
+	folder := envoy.NewFolder(s.Config, s.Extensions, opts, r.service, log)
 	r.follow, r.healthy = folder.Run, folder.Loaded
 	if err := folder.Load(); err != nil && s.ForceStart {
 		folder.Failed(err)
@@ -48,26 +48,17 @@ func untilEnd(ctx context.Context) error {
 }
 
 // openXDS makes the client of an xDS server.
-func (r *rateLimitService) openXDS(x *config.RLSXDS, opts rlsconfig.Options, log *slog.Logger) error {
+func (r *rateLimitService) openXDS(s *config.RLS, opts rlsconfig.Options, log *slog.Logger) error {
+	x := s.XDS
+	resources, err := envoy.NewResources(s.Extensions, opts, r.service, log)
+	if err != nil {
+		return err
+	}
 	o := rlsxds.Options{
 		Server: x.Server, NodeID: x.NodeID, Metadata: map[string]any{}, Headers: x.Headers, MaxMessage: x.MaxMessage, Log: log,
 		MinBackoff: x.MinBackoff, MaxBackoff: x.MaxBackoff,
 		ForgetVersion: true, // a server that was restarted may number its versions anew
-		Apply: func(resources [][]byte) error {
-			c, problems := rlsconfig.DecodeXDS(resources, opts)
-			if err := problems.Err(); err != nil {
-				r.service.RefuseConfig()
-				return err
-			}
-			for _, p := range problems {
-				log.Warn("warning about the rate limit configuration", "text", p.String())
-			}
-			if hidden := r.service.Hidden(c); len(hidden) > 0 {
-				log.Warn("rules of native domains have no effect", "domains", hidden)
-			}
-			r.service.SetConfig(c)
-			return nil
-		},
+		Apply:         resources.Apply,
 	}
 	for name, value := range x.Metadata {
 		o.Metadata[name] = value
@@ -86,7 +77,8 @@ func (r *rateLimitService) openXDS(x *config.RLSXDS, opts rlsconfig.Options, log
 	if err != nil {
 		return fmt.Errorf("connect to xDS server: %w", err)
 	}
-	r.follow, r.healthy = client.Run, func() bool { return client.Status().Loaded }
+	r.follow = func(ctx context.Context) error { return run.All(ctx, client.Run, resources.Run) }
+	r.healthy = func() bool { return client.Status().Loaded }
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -16,6 +17,8 @@ type Options struct {
 	// Prefix is part of the name of each counter, so that those of two configurations with
 	// different prefixes never share a name. It may be empty.
 	Prefix string
+	// Extensions are what limits have beside the files, or nil.
+	Extensions *config.RLSExtensions
 	// AddressKeys are the keys whose values are addresses, which AppendCounter hashes. Nil means
 	// those of Envoy, remote_address and masked_remote_address.
 	AddressKeys []string
@@ -57,6 +60,7 @@ func compile(docs []*document, opts Options, r *report) (*Config, Problems) {
 	if c.mistakes == 0 { // a mistake may have hidden a name
 		c.checkNames()
 	}
+	c.extend(opts.Extensions)
 	sortProblems(r.list, docs)
 	r.list = slices.Compact(r.list) // nested merges warn of one key several times
 	if r.mistakes > 0 {
@@ -70,7 +74,7 @@ func compile(docs []*document, opts Options, r *report) (*Config, Problems) {
 func sortProblems(list Problems, docs []*document) {
 	order := map[string]int{}
 	for i, doc := range docs {
-		order[doc.at.file] = i
+		order[doc.at.file] = i - len(docs) // before the file of extensions
 	}
 	slices.SortStableFunc(list, func(a, b Problem) int {
 		if a.File != b.File {

@@ -45,6 +45,10 @@ func compareRules(a, b *Rule) int {
 // Domain is a namespace of rules.
 type Domain struct {
 	Name string
+	// FailsClosed is true if its limits deny while the store is away, and OnDenied is what its
+	// descriptors take if a request is denied, both as extensions have it.
+	FailsClosed bool
+	OnDenied    OnDenied
 
 	at        place
 	root      node
@@ -77,6 +81,11 @@ type Rule struct {
 	Metadata map[string]any
 	// Replaces are names of policies that do not apply to a request to which this one applies.
 	Replaces []string
+	// Own is the limit that extensions make of Limit; its Limit is nil if they do not change it. Also
+	// are further limits of the same requests.
+	Own      Counted
+	Also     []Counted
+	OnDenied OnDenied
 
 	counter string // see Domain
 	steps   []step // one for each level

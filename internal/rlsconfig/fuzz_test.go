@@ -27,6 +27,30 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// FuzzExtensions looks for the same among files of extensions.
+func FuzzExtensions(f *testing.F) {
+	f.Add([]byte("version: 1\ndomains: {shop: {on_error: closed, on_denied: count, rules: {tenant: {algorithm: token_bucket, burst: 5, lease: {size: 1, ttl: 1s}}, month: {calendar: true}}}}"))
+	f.Add([]byte("version: 1\ndomains: {shop: {rules: {tenant.path_/login: {also: [{id: a, rate: 5/day, timezone: UTC}, {id: b, rate: 5/7s, lease: auto}]}, x: &a [*a]}}}"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		opts, err := Options{}.WithExtensions("x.yaml", content)
+		if err != nil {
+			return
+		}
+		c, problems := Parse([]File{{"a", []byte(extendedRules)}}, opts)
+		checkResult(t, c, problems)
+		if c == nil {
+			return
+		}
+		for _, r := range c.Limited() {
+			for _, of := range append([]Counted{r.Own}, r.Also...) {
+				if l := of.Limit; l != nil && (l.Params.Capacity < 1 || l.Params.Period < 1) {
+					t.Errorf("%s has %+v", r.Path, l.Params)
+				}
+			}
+		}
+	})
+}
+
 // FuzzDecodeXDS looks for the same among resources.
 func FuzzDecodeXDS(f *testing.F) {
 	f.Add(message(1, "r", 2, "d", 3, message(1, "k", 2, "v*", 3, message(1, 2, 2, 5, 4, "n", 5, message(1, "m")), 5, 1, 6, 1, 7, 1)))

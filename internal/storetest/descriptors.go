@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -59,6 +61,62 @@ func descriptors(t *testing.T, store limiter.Store) {
 	}
 	if d := ask(l, limit.Request{Cost: 1, Descriptors: many}); !d.Allowed || d.Remaining != 4 || d.Source != limit.SourceStore {
 		t.Errorf("many: %+v", d)
+	}
+}
+
+// extendedDescriptors compares random requests of descriptors with limits of all algorithms with a model:
+// costs of 0 beside others, buckets that a request names twice, modes that change, and refunds.
+func extendedDescriptors(t *testing.T, store limiter.Store) {
+	l := newLimiter(t, store, Compile(t, Spec{ID: "n", By: []string{"tenant"}, Rate: "1/366d"}))
+	random := rand.New(rand.NewPCG(Seed(t), 11))
+	compile := func(rate, burst, algorithm string) *limit.Limit {
+		text := func(s string) limit.Text {
+			if s == "" {
+				return limit.Text{}
+			}
+			return limit.Text{Value: s, Line: 1}
+		}
+		made, problems := limit.CompileDescriptor(&limit.RuleSpec{Line: 1, ID: text("d"), Rate: text(rate), Burst: text(burst), Algorithm: text(algorithm)})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return made
+	}
+	limits := []*limit.Limit{ // none of them gets units back meanwhile
+		compile("7/366d", "", ""), compile("1/366d", "9", "token_bucket"), compile("8/366d", "", "sliding_window"), compile("6/month", "", "fixed_window"),
+	}
+	used := map[string]int64{}
+	for step := range 400 {
+		req := limit.Request{Cost: 1}
+		admits, next := true, maps.Clone(used)
+		var want []string
+		for range 1 + random.IntN(4) {
+			n := random.IntN(len(limits))
+			d := limit.Descriptor{Limit: limits[n], Counter: fmt.Sprint("extended;", step/40, ";", n, ";", random.IntN(3)), Cost: random.Int64N(4)}
+			if req.Descriptors = append(req.Descriptors, d); next[d.Counter]+d.Cost > d.Limit.Params.Capacity {
+				admits = false
+				continue
+			}
+			next[d.Counter] += d.Cost
+			want = append(want, fmt.Sprint("yes ", d.Limit.Params.Capacity-next[d.Counter]))
+		}
+		var b limiter.Batch
+		b.Requests = append(b.Requests, req)
+		if l.Decide(&b); b.Decisions[0].Allowed != admits {
+			t.Fatalf("step %d: %+v of %+v, used %v", step, b.Decisions[0], req.Descriptors, used)
+		}
+		if !admits {
+			continue
+		}
+		if got := describeItems(b.Items(0), true); got != strings.Join(want, ", ") {
+			t.Fatalf("step %d: %s, want %s of %+v", step, got, strings.Join(want, ", "), req.Descriptors)
+		}
+		if used = next; random.IntN(4) == 0 {
+			l.TakeBack(&b, 0)
+			for _, d := range req.Descriptors {
+				used[d.Counter] -= d.Cost
+			}
+		}
 	}
 }
 

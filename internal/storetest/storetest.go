@@ -31,6 +31,7 @@ func Run(t *testing.T, store limiter.Store) {
 		"CreditMaxCost":  creditAboveMaxCost,
 		"Mixed":          mixedAlgorithms,
 		"Descriptors":    descriptors,
+		"AllDescriptors": extendedDescriptors,
 		"DeniedTwice":    deniedTwice,
 		"LoweredDebt":    loweredDebt,
 		"LongNames":      longNames,
