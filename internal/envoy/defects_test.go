@@ -122,7 +122,6 @@ descriptors:
   - {key: dark, shadow_mode: true, rate_limit: {unit: year, requests_per_unit: 1}}
 `
 	s := withRules(t, Behaviour{Metadata: true, ResponseHeaders: &HeaderNames{"L", "R", "S"}}, file)
-	before := testutil.CollectAndCount(s.Stats())
 	req := &rls.RateLimitRequest{Domain: "mesh"}
 	for _, text := range []string{"a=1", "dark=1 hits=1", "dark=1 hits=1"} {
 		req.Descriptors = append(req.Descriptors, descriptor(t, text))
@@ -137,6 +136,7 @@ descriptors:
 	if h := resp.GetResponseHeadersToAdd(); len(h) != 3 || h[0].GetValue() != "5" || h[1].GetValue() != "4" {
 		t.Errorf("the header fields are %v: those of a limit in shadow mode are not for clients", h)
 	}
+	before := testutil.CollectAndCount(s.Stats()) // with the value of detailed_metric
 	for _, domain := range []string{"unknown", "mesh"} {
 		for range 50 {
 			if _, err := s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: domain, Descriptors: req.GetDescriptors()}); err != nil {

@@ -22,6 +22,7 @@ type ruleLimits struct {
 	enforced, shadow *limit.Limit // nil for a rule that admits nothing
 	suffix           string       // of the names of its counters
 	stats            *ruleStats
+	valued           bool          // values of requests are part of its labels
 	also             []*ruleLimits // further limits of the rule, which have policies
 	policy           policy
 }
@@ -42,7 +43,7 @@ func (r *ruleLimits) extend(c *rlsconfig.Counted) {
 func newConfig(rules *rlsconfig.Config, stats *Stats) *config {
 	c := &config{rules: rules, limits: map[*rlsconfig.Rule]*ruleLimits{}}
 	for _, r := range rules.Limited() {
-		own := &ruleLimits{stats: stats.ofRule(r)}
+		own := &ruleLimits{stats: stats.ofRule(r), valued: r.StatKeysVary()}
 		switch {
 		case r.Own.Limit != nil:
 			own.extend(&r.Own)
@@ -122,9 +123,17 @@ func (s *Service) bindOverride(q *question, c *config, entries []rlsconfig.Entry
 		return strconv.AppendInt(dst, b.policy.seconds(), 10)
 	})
 	if r := c.limits[b.rule]; r != nil {
-		b.stats = r.stats
+		b.stats = s.statsOf(r, b.rule, entries)
 	}
 	b.rule = nil
+}
+
+// statsOf returns the counters of a rule for entries.
+func (s *Service) statsOf(l *ruleLimits, r *rlsconfig.Rule, entries []rlsconfig.Entry) *ruleStats {
+	if l.valued {
+		return s.stats.ofValues(r, l.stats, entries)
+	}
+	return l.stats
 }
 
 // unitOf returns the unit of a request, or false if it does not exist. Its numbers are those of the

@@ -176,7 +176,7 @@ func (s *Service) bind(q *question, c *config, d *ratelimit.RateLimitDescriptor,
 		return
 	}
 	r := c.limits[b.rule]
-	b.stats, b.unlimited = r.stats, b.rule.Limit.Unlimited
+	b.stats, b.unlimited = s.statsOf(r, b.rule, entries), b.rule.Limit.Unlimited
 	if b.unlimited {
 		return
 	}

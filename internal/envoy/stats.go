@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,8 +17,9 @@ import (
 // Stats counts hits by the rules that they met, under the names that dashboards of
 // envoyproxy/ratelimit query. It is a prometheus.Collector, and safe for concurrent use.
 type Stats struct {
-	mu    sync.Mutex // guards rules
-	rules map[statsKey]*ruleStats
+	mu     sync.Mutex // guards rules and valued
+	rules  map[statsKey]*ruleStats
+	valued int // how many of them are of a value
 
 	badOverrides, refusedRefunds, shadowed, requests, configLoads, configErrors atomic.Int64
 
@@ -29,6 +31,7 @@ type statsKey struct{ domain, key1, key2 string }
 
 // ruleStats counts hits.
 type ruleStats struct {
+	rule                                        *ruleStats // of a value of detailed_metric or value_to_metric; nil of a rule
 	total, over, near, within, shadow, negative atomic.Int64
 }
 
@@ -49,6 +52,41 @@ func (s *Stats) ofRule(r *rlsconfig.Rule) *ruleStats {
 	return of
 }
 
+const (
+	// maxValued bounds the counters of values, which clients choose: six series each.
+	maxValued = 1000
+	// maxStatKey bounds a label with a value, in bytes.
+	maxStatKey = 128
+)
+
+// ofValues returns the counters of a rule for entries, whose values are part of its labels. Those that would
+// be too many or too long are counted with the rule.
+func (s *Stats) ofValues(r *rlsconfig.Rule, own *ruleStats, entries []rlsconfig.Entry) *ruleStats {
+	var text [2 * maxStatKey]byte
+	key := statsKey{domain: r.Domain}
+	for level, to := range []*string{&key.key1, &key.key2} {
+		if level >= len(entries) {
+			break
+		}
+		if *to = string(r.AppendStatKey(text[:0], level, entries)); len(*to) > maxStatKey || !utf8.ValidString(*to) {
+			return own
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.rules[key]
+	switch {
+	case of != nil:
+	case s.valued == maxValued:
+		return own
+	default:
+		s.valued++
+		of = &ruleStats{rule: own}
+		s.rules[key] = of
+	}
+	return of
+}
+
 // keep drops the counters of rules that are not in the configuration, so that they do not grow with the
 // configurations of years.
 func (s *Stats) keep(c *config) {
@@ -58,7 +96,13 @@ func (s *Stats) keep(c *config) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.rules, func(_ statsKey, of *ruleStats) bool { return !used[of] })
+	maps.DeleteFunc(s.rules, func(_ statsKey, of *ruleStats) bool {
+		gone := !used[of] && !used[of.rule]
+		if gone && of.rule != nil {
+			s.valued--
+		}
+		return gone
+	})
 }
 
 // count counts a request that is answered.

@@ -1,13 +1,77 @@
 package envoy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 )
+
+// TestValuedStats: detailed_metric and value_to_metric put values into labels, bounded in number and length,
+// and no address. Their counters go with their rules.
+func TestValuedStats(t *testing.T) {
+	const file = `
+domain: mesh
+descriptors:
+  - {key: plain, rate_limit: {unit: year, requests_per_unit: 5}}
+  - {key: remote_address, detailed_metric: true, rate_limit: {unit: year, requests_per_unit: 5}}
+  - {key: user, detailed_metric: true, rate_limit: {unit: year, requests_per_unit: 5}}
+  - key: route
+    value_to_metric: true
+    descriptors:
+      - {key: method, value: "*", rate_limit: {unit: year, requests_per_unit: 5}}
+`
+	parse := func(file string) *rlsconfig.Config {
+		t.Helper()
+		c, problems := rlsconfig.Parse([]rlsconfig.File{{Name: "rules.yaml", Content: []byte(file)}}, rlsconfig.Options{})
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	s := newService(t, Behaviour{})
+	s.SetConfig(parse(file))
+	for _, descriptors := range []string{"plain=x", "remote_address=10.0.0.1", "user=ann", "user=ann", "user=bob", "user=" + strings.Repeat("x", 200), "route=a method=GET"} {
+		ask(t, s, descriptors, 0)
+	}
+	series := func() string {
+		t.Helper()
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(s.Stats())
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, f := range families {
+			if f.GetName() != "ratelimit_service_rate_limit_total_hits" {
+				continue
+			}
+			for _, m := range f.GetMetric() {
+				all = append(all, fmt.Sprintf("%s %s %v", m.GetLabel()[1].GetValue(), m.GetLabel()[2].GetValue(), m.GetCounter().GetValue()))
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	const want = "plain  1, remote_address  1, route method_* 0, route_a method_* 1, user  1, user_ann  2, user_bob  1"
+	if got := series(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for i := range 2 * maxValued {
+		ask(t, s, fmt.Sprint("user=", i), 0)
+	}
+	if n := strings.Count(series(), "user_"); n > maxValued || n < maxValued-1 {
+		t.Errorf("%d values are counted, want at most %d", n, maxValued)
+	}
+	s.SetConfig(parse("domain: mesh\ndescriptors: [{key: plain, rate_limit: {unit: year, requests_per_unit: 5}}]\n"))
+	if got := series(); got != "plain  1" || s.stats.valued != 0 {
+		t.Errorf("rules that are gone leave %s", got)
+	}
+}
 
 // TestStats checks the counters of rules, and that those of former rules go.
 func TestStats(t *testing.T) {

@@ -34,8 +34,8 @@ func (r *Rule) AppendStatKey(dst []byte, level int, entries []Entry) []byte {
 	return dst
 }
 
-// varies reports whether the value of the request is part of a level.
+// varies reports whether the value of the request is part of a level. An address is in no metric.
 func (r *Rule) varies(level int) bool {
 	s := &r.steps[level]
-	return s.kind != exactValue && !s.shared && (r.DetailedMetric || s.metered)
+	return !s.address && s.kind != exactValue && !s.shared && (r.DetailedMetric || s.metered)
 }
