@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 
@@ -15,14 +16,9 @@ const maxJSON = 64 << 10
 // JSON answers requests as JSON, as the gRPC service does: 200 for an admitted request, 429 for a denied
 // one, and 400 for one that cannot be answered.
 func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxJSON))
-	if err != nil {
-		http.Error(w, "read request: "+err.Error(), http.StatusBadRequest)
-		return
-	}
 	var req rls.RateLimitRequest
-	if err := protojson.Unmarshal(body, &req); err != nil {
-		http.Error(w, "parse request: "+err.Error(), http.StatusBadRequest)
+	if err := readJSON(w, r, &req); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	resp, err := s.ShouldRateLimit(r.Context(), &req)
@@ -40,4 +36,16 @@ func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}
 	_, _ = w.Write(reply)
+}
+
+// readJSON reads the request in the body of an HTTP request.
+func readJSON(w http.ResponseWriter, r *http.Request, to *rls.RateLimitRequest) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxJSON))
+	if err != nil {
+		return fmt.Errorf("read request: %w", err)
+	}
+	if err := protojson.Unmarshal(body, to); err != nil {
+		return fmt.Errorf("parse request: %w", err)
+	}
+	return nil
 }

@@ -137,19 +137,8 @@ const (
 // beside too many others.
 func (s *Service) ShouldRateLimit(ctx context.Context, req *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
 	native, n := slices.Contains(s.opts.Native, req.GetDomain()), int64(len(req.GetDescriptors()))
-	switch {
-	case ctx.Err() != nil: // the client is gone
-		return nil, status.FromContextError(ctx.Err()).Err()
-	case req.GetDomain() == "":
-		return nil, errDomain
-	case len(req.GetDescriptors()) == 0:
-		return nil, errDescriptors
-	case len(req.GetDescriptors()) > limit.MaxDescriptors:
-		return nil, errMany
-	case entriesOf(req) > maxEntries:
-		return nil, errEntries
-	case native && n > maxNative:
-		return nil, errManyNative
+	if err := checkRequest(ctx, req, native); err != nil {
+		return nil, err
 	}
 	defer s.inProgress.Add(-n)
 	if s.inProgress.Add(n) > maxInProgress {
@@ -176,6 +165,25 @@ func (s *Service) ShouldRateLimit(ctx context.Context, req *rls.RateLimitRequest
 	reply := s.answer(q, req)
 	s.stats.count(q, s.opts.Now().Sub(begin))
 	return reply, nil
+}
+
+// checkRequest returns the error of a request that asks nothing, or too much.
+func checkRequest(ctx context.Context, req *rls.RateLimitRequest, native bool) error {
+	switch n := len(req.GetDescriptors()); {
+	case ctx.Err() != nil: // the client is gone
+		return status.FromContextError(ctx.Err()).Err()
+	case req.GetDomain() == "":
+		return errDomain
+	case n == 0:
+		return errDescriptors
+	case n > limit.MaxDescriptors:
+		return errMany
+	case entriesOf(req) > maxEntries:
+		return errEntries
+	case native && n > maxNative:
+		return errManyNative
+	}
+	return nil
 }
 
 // entriesOf returns the number of entries of a request.

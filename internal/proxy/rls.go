@@ -115,7 +115,7 @@ func (r *rateLimitService) run(ctx context.Context) error {
 		})
 	}
 	if r.debug != nil {
-		parts = append(parts, func(ctx context.Context) error { return adminserver.Serve(ctx, r.debug, r.debugPaths(), r.shutdown) })
+		parts = append(parts, func(ctx context.Context) error { return adminserver.ServeBodies(ctx, r.debug, r.debugPaths(), r.shutdown) })
 	}
 	return run.All(ctx, parts...)
 }
@@ -140,13 +140,14 @@ func (r *rateLimitService) debugPaths() http.Handler {
 	stats.MustRegister(r.service.Stats())
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "/rlconfig: print out the limits\n/stats: print out the counters, as Prometheus reads them\n")
+		_, _ = io.WriteString(w, "/rlconfig: print out the limits\n/stats: print out the counters, as Prometheus reads them\nPOST /explain: which rule and counter each descriptor of a request meets, as /json takes it, and why\n")
 	})
 	mux.HandleFunc("GET /rlconfig", func(w http.ResponseWriter, _ *http.Request) {
 		for _, line := range r.service.Limits() {
 			_, _ = io.WriteString(w, line+"\n")
 		}
 	})
+	mux.HandleFunc("POST /explain", r.service.Explain)
 	mux.Handle("GET /stats", promhttp.HandlerFor(stats, promhttp.HandlerOpts{}))
 	return mux
 }

@@ -1,0 +1,89 @@
+package envoy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/memory"
+)
+
+// TestExplain: an explanation names the rule and the counter of each descriptor, and what is left, and takes
+// nothing.
+func TestExplain(t *testing.T) {
+	s := extended(t, memory.New(memory.Options{}), time.Second, extensions)
+	ask(t, s, "b=x", 4)
+	explain := func(body string) (x explanation, code int, text string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		s.Explain(w, httptest.NewRequest("POST", "/explain", strings.NewReader(body)))
+		if w.Code == 200 {
+			if err := json.Unmarshal(w.Body.Bytes(), &x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return x, w.Code, w.Body.String()
+	}
+	request := func(descriptors ...string) string {
+		var all []string
+		for _, d := range descriptors {
+			var entries []string
+			rest := ""
+			for word := range strings.FieldsSeq(d) {
+				key, value, _ := strings.Cut(word, "=")
+				if key == "limit" {
+					rest = `,"limit":{"requestsPerUnit":5,"unit":"HOUR"}`
+					continue
+				}
+				entries = append(entries, fmt.Sprintf(`{"key":%q,"value":%q}`, key, value))
+			}
+			all = append(all, `{"entries":[`+strings.Join(entries, ",")+`]`+rest+`}`)
+		}
+		return `{"domain":"mesh","descriptors":[` + strings.Join(all, ",") + `]}`
+	}
+	for range 2 { // it takes nothing
+		x, code, text := explain(request("a=1", "b=x", "free=1", "zzz=1", "zero=1", "vip=1", "remote_address=10.0.0.9", "c=1 limit=5", "exempt=1"))
+		if code != 200 || x.Admitted || x.Domain != "mesh" {
+			t.Fatalf("%d: %s", code, text)
+		}
+		var got []string
+		for _, d := range x.Descriptors {
+			left := "-"
+			if d.Remaining != nil {
+				left = fmt.Sprint(*d.Remaining)
+			}
+			got = append(got, fmt.Sprintf("%s | %s %s | %s | %s | %s %t %s", d.Descriptor, d.Rule, d.From, d.Limit, d.Why, d.Key, d.Admits, left))
+		}
+		want := []string{
+			"a=1 | a rules.yaml:4 |  | another limit of the request replaces it |  true -",
+			"b=x | b rules.yaml:6 | 3 per year | b by its key | lg:d:{mesh%3Bb:x%3B%3Bt} true 2",
+			"free=1 | free rules.yaml:19 |  | the rule is unlimited |  true -",
+			`zzz=1 |   |  | entry 1: there is no key "zzz"; there are keys "a", "b", "dark", "exempt", "free", "q1", "q2", "remote_address", and 2 more |  true -`,
+			"zero=1 | zero rules.yaml:17 | 0 per year | zero by its key |  false -",
+			"vip=1 | vip rules.yaml:21 | 100 per year | vip by its key | lg:d:{mesh%3Bvip:1} true 100",
+			"remote_address=10.0.0.9 | remote_address rules.yaml:24 | 3 per year | remote_address by its key | lg:d:{mesh%3Bremote_address:h8%3B%3Bs} true 3",
+			"c=1 |   | 5 per hour | it carries a limit, which takes the place of its rule | lg:d:{mesh%3B%3Bc:1%3B%3B3600} true 5",
+			"exempt=1 | exempt rules.yaml:23 |  | the rule has no limit |  true -",
+		}
+		for i := range max(len(got), len(want)) {
+			if i >= len(got) || i >= len(want) || got[i] != want[i] {
+				t.Errorf("descriptor %d:\ngot  %q\nwant %q", i, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
+			}
+		}
+	}
+	if x, _, text := explain(request("a=2")); !x.Admitted || len(x.Descriptors) != 3 || x.Descriptors[1].Why != "further limit tight of the rule" || x.Descriptors[1].Limit != "2 per day" {
+		t.Errorf("further limits: %s", text)
+	}
+	for body, want := range map[string]string{
+		`{"domain":"other","descriptors":[{"entries":[{"key":"a","value":"1"}]}]}`: `there is no domain \"other\", so the request is admitted; the domains are mesh`,
+		`{"domain":"","descriptors":[{}]}`: "rate limit domain must not be empty",
+		`{`:                                "parse request: ",
+	} {
+		if _, _, text := explain(body); !strings.Contains(text, want) {
+			t.Errorf("%s: %s", body, text)
+		}
+	}
+}
