@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 var curlWords = regexp.MustCompile(`'[^']*'|\S+`)
@@ -46,6 +48,33 @@ func curl(t *testing.T, command, addr string) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+// TestEnvoyPage runs the requests of docs/envoy.md, and lint with its extensions.
+func TestEnvoyPage(t *testing.T) {
+	node, ports := redistest.Start(t), freePorts(t, 2)
+	web, debug := "127.0.0.1:"+ports[0], "127.0.0.1:"+ports[1]
+	serve(t, "", "--redis", node.Addr, "--decision-timeout", "5s", "--rls", "127.0.0.1:0", "--rls-config", "../examples/envoy/ratelimit/config", "--rls-http", web, "--rls-debug", debug)
+	requests := 0
+	for _, e := range examples(t, "../docs/envoy.md") {
+		var got string
+		switch {
+		case strings.HasPrefix(e.command, "curl "):
+			requests++
+			got = curl(t, strings.NewReplacer("127.0.0.1:8082", web, "127.0.0.1:8083", debug).Replace(e.command), "")
+		case strings.HasPrefix(e.command, "bin/limitgate limits lint "):
+			got, _, _ = run(t, nil, strings.Fields(strings.ReplaceAll(e.command, "examples/", "../examples/"))[1:]...)
+		}
+		got = numbers.ReplaceAllString(strings.ReplaceAll(got, "../examples/", "examples/"), "N")
+		for _, want := range e.shows {
+			if want = numbers.ReplaceAllString(want, "N"); !strings.Contains(got, want) {
+				t.Errorf("$ %s\n%s, want %s", e.command, got, want)
+			}
+		}
+	}
+	if requests != 2 {
+		t.Errorf("the page has %d requests", requests)
+	}
 }
 
 // numbers are left out when answers are compared: times pass.

@@ -3,6 +3,7 @@ package envoy
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func TestExplain(t *testing.T) {
 	explain := func(body string) (x explanation, code int, text string) {
 		t.Helper()
 		w := httptest.NewRecorder()
-		s.Explain(w, httptest.NewRequest("POST", "/explain", strings.NewReader(body)))
+		s.Explain(w, httptest.NewRequest(http.MethodPost, "/explain", strings.NewReader(body)))
 		if w.Code == 200 {
 			if err := json.Unmarshal(w.Body.Bytes(), &x); err != nil {
 				t.Fatal(err)
@@ -79,8 +80,8 @@ func TestExplain(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`{"domain":"other","descriptors":[{"entries":[{"key":"a","value":"1"}]}]}`: `there is no domain \"other\", so the request is admitted; the domains are mesh`,
-		`{"domain":"","descriptors":[{}]}`: "rate limit domain must not be empty",
-		`{`:                                "parse request: ",
+		`{"domain":"","descriptors":[{}]}`:                                         "rate limit domain must not be empty",
+		`{`:                                                                        "parse request: ",
 	} {
 		if _, _, text := explain(body); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", body, text)

@@ -115,7 +115,9 @@ func (r *rateLimitService) run(ctx context.Context) error {
 		})
 	}
 	if r.debug != nil {
-		parts = append(parts, func(ctx context.Context) error { return adminserver.ServeBodies(ctx, r.debug, r.debugPaths(), r.shutdown) })
+		parts = append(parts, func(ctx context.Context) error {
+			return adminserver.ServeBodies(ctx, r.debug, r.debugPaths(), r.shutdown)
+		})
 	}
 	return run.All(ctx, parts...)
 }
