@@ -1,6 +1,8 @@
 package envoy
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -35,7 +37,9 @@ func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
 	if resp.GetOverallCode() == rls.RateLimitResponse_OVER_LIMIT {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}
-	_, _ = w.Write(reply)
+	var compact bytes.Buffer // protojson puts spaces into each build's replies elsewhere
+	_ = json.Compact(&compact, reply)
+	_, _ = w.Write(compact.Bytes())
 }
 
 // readJSON reads the request in the body of an HTTP request.
