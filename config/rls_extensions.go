@@ -21,6 +21,7 @@ type RLSExtensions struct {
 type RLSDomain struct {
 	Name              limit.Text
 	OnError, OnDenied limit.Text
+	TenantKey         limit.Text // the key whose value is the tenant
 	Rules             []RLSRule
 }
 
@@ -52,8 +53,9 @@ var rlsExtensionsFields = fields[RLSExtensions]{
 }
 
 var rlsDomainFields = fields[RLSDomain]{
-	"on_error":  text(func(x *RLSDomain) *limit.Text { return &x.OnError }),
-	"on_denied": text(func(x *RLSDomain) *limit.Text { return &x.OnDenied }),
+	"on_error":   text(func(x *RLSDomain) *limit.Text { return &x.OnError }),
+	"on_denied":  text(func(x *RLSDomain) *limit.Text { return &x.OnDenied }),
+	"tenant_key": text(func(x *RLSDomain) *limit.Text { return &x.TenantKey }),
 	"rules": func(d *limitsDecoder, x *RLSDomain, n *yaml.Node, field string) {
 		d.entries(n, field, func(key, value *yaml.Node, field string) {
 			rule := RLSRule{Path: textOf(key), Spec: limit.RuleSpec{Line: key.Line, ID: textOf(key)}}

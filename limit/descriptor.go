@@ -1,7 +1,9 @@
 package limit
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -20,22 +22,40 @@ type Descriptor struct {
 	// Counter names the bucket among those of all limits of descriptors: 1 to MaxCounterBytes of any
 	// bytes.
 	Counter string
-	Cost    int64 // 0 to MaxCost; 0 takes nothing
+	// Slot, unless empty, chooses the bucket's hash slot: the same for all requests that name the
+	// bucket. Descriptors of one slot that stand beside each other are decided together.
+	Slot string
+	Cost int64 // 0 to MaxCost; 0 takes nothing
 }
 
 // MaxDescriptors bounds the descriptors of one request, and MaxCounterBytes a name of a counter.
 const (
 	MaxDescriptors  = 256
 	MaxCounterBytes = 4096
+	// maxTogether bounds the descriptors of one call, which a store decides at once.
+	maxTogether = 16
 )
 
-// descriptorPrefix begins the names of descriptors' buckets, lg:d:{COUNTER}, each in a hash slot of its
-// own. Counters are escaped as values are.
+// descriptorPrefix begins the names of descriptors' buckets: lg:d:{COUNTER}, each in a hash slot of its
+// own, or lg:d:{SLOT}COUNTER. Counters and slots are escaped as values are.
 const descriptorPrefix = "lg:d:{"
 
-// AppendDescriptorKey appends the key of a counter's bucket in the store.
-func AppendDescriptorKey(dst []byte, counter string) []byte {
-	return append(appendEscaped(append(dst, descriptorPrefix...), counter), TagEnd)
+// AppendDescriptorKey appends the key of a counter's bucket in the store. Slot may be empty.
+func AppendDescriptorKey(dst []byte, slot, counter string) []byte {
+	dst, _ = appendDescriptorKey(dst, slot, counter)
+	return dst
+}
+
+// appendDescriptorKey also returns the end of the part that chooses the hash slot.
+func appendDescriptorKey(dst []byte, slot, counter string) (key []byte, tagEnd int) {
+	dst = append(dst, descriptorPrefix...)
+	if slot == "" {
+		dst = append(appendEscaped(dst, counter), TagEnd)
+		return dst, len(dst)
+	}
+	dst = append(appendEscaped(dst, slot), TagEnd)
+	tagEnd = len(dst)
+	return appendEscaped(dst, counter), tagEnd
 }
 
 // NewDescriptorLimit returns a limit of descriptors: count units in each window of period
@@ -94,18 +114,32 @@ func (l *Limit) InMode(mode Mode) *Limit {
 	return &other
 }
 
-// bindDescriptors appends the items of a request that names its buckets, and a call for each: their
-// hash slots differ.
+// bindDescriptors appends the items of a request that names its buckets, and a call for each, as their hash
+// slots differ, but for those of one slot that stand beside each other.
 func (b *Buffer) bindDescriptors(req *Request, now int64) Resolved {
 	r := Resolved{FirstItem: len(b.Items), FirstCall: len(b.Calls)}
 	for i := range req.Descriptors {
 		d := &req.Descriptors[i]
 		begin := len(b.names)
-		b.names = AppendDescriptorKey(b.names, d.Counter)
+		var tagEnd int
+		b.names, tagEnd = appendDescriptorKey(b.names, d.Slot, d.Counter)
 		n := len(b.names)
-		b.Items = append(b.Items, Item{Limit: d.Limit, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: n - begin, Cost: d.Cost, Bounds: d.Limit.Bounds(now)})
-		b.Calls = append(b.Calls, Call{First: len(b.Items) - 1, Last: len(b.Items)})
+		it := Item{Limit: d.Limit, Name: b.names[begin:n:n], KeyLen: n - begin, TagLen: tagEnd - begin, Cost: d.Cost, Bounds: d.Limit.Bounds(now)}
+		together := i > 0 && d.Slot != "" && d.Slot == req.Descriptors[i-1].Slot && b.joins(b.Calls[len(b.Calls)-1], &it)
+		b.Items = append(b.Items, it)
+		if together {
+			b.Calls[len(b.Calls)-1].Last++
+		} else {
+			b.Calls = append(b.Calls, Call{First: len(b.Items) - 1, Last: len(b.Items)})
+		}
 	}
 	r.LastItem, r.LastCall = len(b.Items), len(b.Calls)
 	return r
+}
+
+// joins reports whether an item can be decided in a call of its slot, which has no bucket twice.
+func (b *Buffer) joins(c Call, it *Item) bool {
+	return c.Last-c.First < maxTogether && !slices.ContainsFunc(b.Items[c.First:c.Last], func(other Item) bool {
+		return bytes.Equal(other.Name, it.Name)
+	})
 }

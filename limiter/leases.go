@@ -74,10 +74,10 @@ func (ls *leases) shard(it *limit.Item) *leaseShard {
 
 // take decides a call from leased units, if they suffice for all of its buckets, and
 // reports whether it did. Otherwise it may set in the items how many more such checks the
-// store should grant.
+// store should grant. The store decides calls that take nothing: units on lease say little of it.
 func (ls *leases) take(call []limit.Item, now int64) bool {
 	for i := range call {
-		if !call[i].Limit.Lease.On || len(call[i].Name) >= longName {
+		if !call[i].Limit.Lease.On || call[i].Cost == 0 || len(call[i].Name) >= longName {
 			return false
 		}
 	}

@@ -116,7 +116,7 @@ local function decide_call(limits, buckets, n, verb, hold)
       retract(before, err)
       return nil
     end
-    b.fits = max(0, floor(units / l.cost))
+    b.fits = l.cost > 0 and max(0, floor(units / l.cost)) or units >= 0 and n or 0
     if l.enforced and b.fits < granted then
       granted = b.fits
     end

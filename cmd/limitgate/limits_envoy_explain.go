@@ -169,11 +169,11 @@ func explanationOfEnvoy(c *envoyConfig, domain *rlsconfig.Domain, args []string,
 				}
 			}
 			if d.Counted && r.Limit.RequestsPerUnit > 0 {
-				counter := r.AppendCounter(nil, entries, func(dst []byte, value string) []byte {
+				noting := func(dst []byte, value string) []byte {
 					d.hashed = true
 					return hash(dst, value)
-				})
-				d.Key = string(limit.AppendDescriptorKey(nil, string(counter)+r.Own.Suffix))
+				}
+				d.Key = string(limit.AppendDescriptorKey(nil, domain.Slot(r, entries, noting), string(r.AppendCounter(nil, entries, noting))+r.Own.Suffix))
 			}
 		}
 		x.Descriptors = append(x.Descriptors, d)

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -149,11 +150,19 @@ func (q *question) fold() {
 // collect fills q.ask with the descriptors of a role that have a counter.
 func (q *question) collect(r role) {
 	q.ask, q.asked = q.ask[:0], q.asked[:0]
+	slotted := false
 	for i := range q.bound {
 		if b := &q.bound[i]; b.role == r && b.limit != nil {
-			q.ask = append(q.ask, limit.Descriptor{Limit: b.limit, Counter: b.counter, Cost: b.hits})
 			q.asked = append(q.asked, i)
+			slotted = slotted || b.slot != ""
 		}
+	}
+	if slotted { // those of one slot are decided together
+		slices.SortStableFunc(q.asked, func(i, j int) int { return strings.Compare(q.bound[i].slot, q.bound[j].slot) })
+	}
+	for _, i := range q.asked {
+		b := &q.bound[i]
+		q.ask = append(q.ask, limit.Descriptor{Limit: b.limit, Counter: b.counter, Slot: b.slot, Cost: b.hits})
 	}
 }
 

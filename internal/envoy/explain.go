@@ -142,7 +142,7 @@ func (s *Service) explainBound(q *question, req *rls.RateLimitRequest, i int) ex
 		x.ResetSeconds = ceilSeconds(b.untilReset(q.now))
 	}
 	if b.limit != nil {
-		x.Key, x.Remaining = string(limit.AppendDescriptorKey(nil, b.counter)), &b.remaining
+		x.Key, x.Remaining = string(limit.AppendDescriptorKey(nil, b.slot, b.counter)), &b.remaining
 	}
 	return x
 }

@@ -27,6 +27,7 @@ const extensions = `
 version: 1
 domains:
   mesh:
+    tenant_key: a
     rules:
       a:
         also:
@@ -124,6 +125,9 @@ domains: {mesh: {rules: {vip: {algorithm: token_bucket, lease: {size: 2, ttl: 1s
 `
 	node := redistest.Start(t)
 	services := []*Service{extended(t, openStore(t, node.Addr), 5*time.Second, leased), extended(t, openStore(t, node.Addr), 5*time.Second, leased)}
+	if got := ask(t, services[0], "vip=look hits=0", 0); got != "OK, OK 100/100" {
+		t.Errorf("a look: %s", got)
+	}
 	var wg sync.WaitGroup
 	var admitted atomic.Int64
 	for n, s := range services {

@@ -118,6 +118,7 @@ func (o *overrides) of(domain *rlsconfig.Domain, p policy) *ruleLimits {
 func (s *Service) bindOverride(q *question, c *config, entries []rlsconfig.Entry, b *bound) {
 	b.quota = q.behaviour.Quota
 	b.limit = s.overrides.of(q.domain, b.policy).limit(b.quota || q.behaviour.Shadow)
+	b.slot = q.domain.OwnSlot(entries, s.opts.HashAddr)
 	b.counter = q.name(func(dst []byte) []byte {
 		dst = append(q.domain.AppendCounter(dst, entries, s.opts.HashAddr), ";;"...)
 		return strconv.AppendInt(dst, b.policy.seconds(), 10)

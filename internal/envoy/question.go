@@ -69,7 +69,7 @@ type bound struct {
 	// shadow and quota say how the verdict counts for the answer. Unlimited is said in the status.
 	shadow, quota, unlimited bool
 	hits                     int64
-	counter                  string
+	counter, slot            string
 
 	// reset is the time until a limit resets whose windows do not follow from its policy, or the wait if it
 	// denies, and else 0. Never reports that the limit never admits as many hits.
@@ -125,7 +125,7 @@ func (q *question) addFurther(c *config) {
 		r := c.limits[b.rule]
 		base := strings.TrimSuffix(b.counter, r.suffix)
 		for _, l := range r.also {
-			further := bound{policy: l.policy, role: b.role, shadow: b.shadow, quota: b.quota, hits: b.hits, of: i + 1}
+			further := bound{policy: l.policy, role: b.role, shadow: b.shadow, quota: b.quota, hits: b.hits, slot: b.slot, of: i + 1}
 			further.limit = l.limit(b.limit.Mode == limit.ModeShadow)
 			further.counter = q.name(func(dst []byte) []byte { return append(append(dst, base...), l.suffix...) })
 			q.bound = append(q.bound, further)
@@ -183,6 +183,7 @@ func (s *Service) bind(q *question, c *config, d *ratelimit.RateLimitDescriptor,
 	b.policy = policy{count: b.rule.Limit.RequestsPerUnit, unit: b.rule.Limit.Unit, name: b.rule.Limit.Name}
 	b.shadow, b.quota = b.rule.Shadow, b.rule.Quota || q.behaviour.Quota
 	b.limit, b.onDenied = r.limit(b.shadow || b.quota || q.behaviour.Shadow), b.rule.OnDenied
+	b.slot = q.domain.Slot(b.rule, entries, s.opts.HashAddr)
 	b.counter = q.name(func(dst []byte) []byte {
 		return append(b.rule.AppendCounter(dst, entries, s.opts.HashAddr), r.suffix...)
 	})

@@ -50,6 +50,8 @@ type Domain struct {
 	FailsClosed bool
 	OnDenied    OnDenied
 
+	tenantKey string // counters with a value of this key are in its hash slot; "" is none
+
 	at        place
 	root      node
 	counter   string          // the beginning of the names of its counters

@@ -77,6 +77,31 @@ func (d *Domain) AppendCounter(dst []byte, entries []Entry, hash AddressHasher) 
 	return shorten(dst, begin)
 }
 
+// Slot returns the name of the hash slot of the rule's counter for entries, which must be those for which
+// Match returned the rule: that of the tenant in it, if the domain has a tenant_key, or "".
+func (d *Domain) Slot(r *Rule, entries []Entry, hash AddressHasher) string {
+	for i := range r.steps {
+		if s := &r.steps[i]; d.tenantKey != "" && entries[i].Key == d.tenantKey && (s.counts() || s.kind == exactValue) {
+			return d.slotOf(&entries[i], hash)
+		}
+	}
+	return ""
+}
+
+// OwnSlot does what Slot does for the counter of a descriptor that brings its own limit.
+func (d *Domain) OwnSlot(entries []Entry, hash AddressHasher) string {
+	for i := range entries {
+		if d.tenantKey != "" && entries[i].Key == d.tenantKey {
+			return d.slotOf(&entries[i], hash)
+		}
+	}
+	return ""
+}
+
+func (d *Domain) slotOf(e *Entry, hash AddressHasher) string {
+	return string(appendValue(append([]byte(d.counter), ';'), e.Value, d.addresses[e.Key], hash))
+}
+
 // appendValue appends the value of an entry.
 func appendValue(dst []byte, value string, address bool, hash AddressHasher) []byte {
 	switch {

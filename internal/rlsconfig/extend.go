@@ -54,7 +54,7 @@ func (c *compiler) extend(x *config.RLSExtensions) {
 			c.warn(at, "there is no such domain, so this has no effect; %s", didYouMean(spec.Name.Value, slices.Sorted(maps.Keys(c.config.domains)), "the names are those of domain: in the files"))
 			continue
 		}
-		d.OnDenied = c.onDenied(at, spec.OnDenied)
+		d.OnDenied, d.tenantKey = c.onDenied(at, spec.OnDenied), spec.TenantKey.Value
 		d.FailsClosed = spec.OnError.Value == "closed"
 		if on := spec.OnError; on.Set() && on.Value != "closed" && on.Value != "open" {
 			c.fail(at.in("on_error").on(on.Line), "%s is not one of closed, open", quote(on.Value))

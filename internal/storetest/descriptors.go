@@ -93,6 +93,7 @@ func extendedDescriptors(t *testing.T, store limiter.Store) {
 		for range 1 + random.IntN(4) {
 			n := random.IntN(len(limits))
 			d := limit.Descriptor{Limit: limits[n], Counter: fmt.Sprint("extended;", step/40, ";", n, ";", random.IntN(3)), Cost: random.Int64N(4)}
+			d.Slot = []string{"", "slot 1", "slot {2}"}[n%3] // by the limit, so that a counter has one slot
 			if req.Descriptors = append(req.Descriptors, d); next[d.Counter]+d.Cost > d.Limit.Params.Capacity {
 				admits = false
 				continue
