@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awsclient"
@@ -97,14 +98,21 @@ func history(ctx context.Context, name, arg string) (key string, entries []audit
 	return key, nil, errors.New(missing)
 }
 
-// exactHistory returns the audit entries of an item that is to be changed, and its key: a plan, which
-// has many tenants, is named by its key.
-func exactHistory(ctx context.Context, bucket, arg string) (key string, entries []audit.Entry, err error) {
-	key, entries, err = history(ctx, bucket, arg)
-	if err == nil && key != keyOfArg(arg) {
-		err = fmt.Errorf("no audit entries of %s in %s: write %s for the plan", table.Printable(keyOfArg(arg)), bucket, table.Printable(key))
+// tableHistory returns the audit entries of an item of a source of limits that is to be changed, and its
+// key: a plan, which has many tenants, is named by its key. A bucket may have entries of other tables.
+func tableHistory(ctx context.Context, bucket, source, arg string) (key string, entries []audit.Entry, err error) {
+	key, all, err := history(ctx, bucket, arg)
+	if err != nil {
+		return "", nil, err
 	}
-	return key, entries, err
+	if key != keyOfArg(arg) {
+		return "", nil, fmt.Errorf("no audit entries of %s in %s: write %s for the plan", table.Printable(keyOfArg(arg)), bucket, table.Printable(key))
+	}
+	name := strings.TrimPrefix(source, config.LimitsTablePrefix)
+	if entries = entriesOfTable(all, name); len(entries) == 0 {
+		return "", nil, fmt.Errorf("no audit entries of %s of the table %s in %s: those there are of other tables", table.Printable(key), name, bucket)
+	}
+	return key, entries, nil
 }
 
 func printEntry(w io.Writer, e *audit.Entry, colour bool) {
@@ -137,7 +145,7 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate limits rollback: --bucket, --to VERSION, a table and an item are needed: limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme")
 		return exitUsage
 	}
-	key, entries, err := exactHistory(ctx, *bucket, fs.Arg(1))
+	key, entries, err := tableHistory(ctx, *bucket, fs.Arg(0), fs.Arg(1))
 	if err != nil {
 		return fail(env, err)
 	}
@@ -145,10 +153,7 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	c, err := rollbackOf(entriesOfTable(entries, t.name), t.items, key, *to)
-	if err != nil && len(entriesOfTable(entries, t.name)) < len(entries) {
-		err = fmt.Errorf("%w of the table %s: %s has entries of other tables too", err, t.name, *bucket)
-	}
+	c, err := rollbackOf(entries, t.items, key, *to)
 	if err != nil {
 		return fail(env, err)
 	}

@@ -25,7 +25,7 @@ func runConfirm(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate limits confirm: --bucket, a table and an item are needed: limitgate limits confirm --bucket limits-audit dynamodb://limits TENANT#acme")
 		return exitUsage
 	}
-	key, entries, err := exactHistory(ctx, *bucket, fs.Arg(1))
+	key, entries, err := tableHistory(ctx, *bucket, fs.Arg(0), fs.Arg(1))
 	if err != nil {
 		return fail(env, err)
 	}

@@ -133,10 +133,13 @@ func TestFunctionsHaveTheirSettings(t *testing.T) {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	const noLambda = "expected AWS Lambda environment variables"
+	// Entries of an audit without the name of the table are valid: those of earlier versions have none.
+	optional := []string{"RelayFunction LIMITGATE_DEAD_LETTERS", "CellsFunction LIMITGATE_ROLLOUT_GATE", "AuditFunction LIMITGATE_TABLE"}
 	for _, function := range parsed.resources("AWS::Lambda::Function") {
 		variables, _ := at(parsed, "Resources", function, "Properties", "Environment", "Variables").(map[string]any)
 		for without := range variables {
-			if out := startFunction(t, binary, variables, without); without != "LIMITGATE_DEAD_LETTERS" && without != "LIMITGATE_ROLLOUT_GATE" && strings.Contains(out, noLambda) {
+			out := startFunction(t, binary, variables, without)
+			if !slices.Contains(optional, function+" "+without) && strings.Contains(out, noLambda) {
 				t.Errorf("%s starts without %s", function, without)
 			}
 		}
