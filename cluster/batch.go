@@ -42,12 +42,10 @@ type batch struct {
 	// their coalesced call. heldVerdicts holds the verdicts of their own checks.
 	leaseCallers []int
 	heldVerdicts []bucket.Verdict
-	// notify is called with each node request whose calls are all answered. late is called
-	// with calls that were decided after their callers had left, see Options.Late.
-	notify func(*nodeRequest)
-	late   func(call []limit.Item, sent time.Time)
-	// returned is called with the names of buckets that units were returned to after their
-	// callers had left, see Options.Returned.
+	// notify is called with each node request whose calls are all answered. late and returned are
+	// called for callers that have left, see Options.Late and Options.Returned.
+	notify   func(*nodeRequest)
+	late     func(call []limit.Item, sent time.Time)
 	returned func(names []string)
 	// onFailure is called with each call that the replies leave undecided. failed counts them,
 	// as far as they count against the node, and lastErr is the last of these errors.
@@ -187,9 +185,7 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 	}
 	at := b.coalesce(nr.op, via, items, after)
 	if c.RecordKey != nil {
-		cmd := &b.commands[len(b.commands)-1]
-		cmd.once, cmd.keep, cmd.hold = b.copyName(c.RecordKey), c.RecordTTL, c.Hold
-		cmd.settlement, cmd.free = nr.settlement, !b.opts.declared && !nr.route.declared
+		b.addRecord(nr, c)
 	}
 	g := &b.coalesced[at]
 	m.place = g.place
@@ -207,6 +203,13 @@ func (b *batch) addCall(nr *nodeRequest, c limit.Call, first int) {
 		b.runs[g.place.run].several++
 	}
 	b.callers = append(b.callers, m)
+}
+
+// addRecord adds the record of a call to the last command, which is that of the call alone.
+func (b *batch) addRecord(nr *nodeRequest, c limit.Call) {
+	cmd := &b.commands[len(b.commands)-1]
+	cmd.once, cmd.keep, cmd.hold = b.copyName(c.RecordKey), c.RecordTTL, c.Hold
+	cmd.settlement, cmd.free = nr.settlement, !b.opts.declared && !nr.route.declared
 }
 
 // coalesce returns the coalesced call for a call that must not be decided earlier than at after: an

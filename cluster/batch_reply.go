@@ -69,31 +69,8 @@ func (b *batch) readCoalescedReply(r *callRun, g *coalescedCall, now int64, left
 		return 0, fmt.Errorf("%w: too few elements", resp.ErrReply)
 	}
 	first, err := in.Integer()
-	refused, ok := resp.AsError(err)
-	switch {
-	case ok && refused == clockText:
-		b.inTime++
-		b.eachCaller(g, func(nr *nodeRequest, call limit.Call) {
-			if !nr.retryClock(call, now) && !nr.abandoned {
-				onFailure(errClock, nr.items[call.First:call.Last])
-			}
-		})
-		return 1, nil
-	case ok && r.op == opSettle && b.readSettlementText(g, refused, onFailure):
-		return 1, nil
-	case ok && (refused != resp.ErrNumber || r.op > opPeek):
-		b.fail(g, refused, false, onFailure)
-		return 1, nil
-	case err != nil && !ok:
-		return 0, err
-	case r.op == opRefund:
-		b.readRefund(g)
-		return 1, nil
-	case r.op == opSettle:
-		if !b.readSettlement(g, first) {
-			return 0, resp.ErrReply
-		}
-		return 1, nil
+	if r.op > opPeek || err != nil && !errors.Is(err, resp.ErrNumber) {
+		return b.readOutcome(r, g, first, err, now, onFailure)
 	}
 	used, impossible, err := b.readStates(g, first, err, now, left, in)
 	if err != nil {
@@ -105,6 +82,31 @@ func (b *batch) readCoalescedReply(r *callRun, g *coalescedCall, now int64, left
 	}
 	b.grant(r.op, g, now)
 	return used, nil
+}
+
+// readOutcome handles the only element for a coalesced call that was refunded, settled or refused: the
+// number first, or err.
+func (b *batch) readOutcome(r *callRun, g *coalescedCall, first int64, err error, now int64, onFailure func(error, []limit.Item)) (used int, _ error) {
+	refused, ok := resp.AsError(err)
+	switch {
+	case ok && refused == clockText:
+		b.inTime++
+		b.eachCaller(g, func(nr *nodeRequest, call limit.Call) {
+			if !nr.retryClock(call, now) && !nr.abandoned {
+				onFailure(errClock, nr.items[call.First:call.Last])
+			}
+		})
+	case ok && r.op == opSettle && b.readSettlementText(g, refused, onFailure):
+	case ok:
+		b.fail(g, refused, false, onFailure)
+	case err != nil:
+		return 0, err
+	case r.op == opRefund:
+		b.readRefund(g)
+	case !b.readSettlement(g, first):
+		return 0, resp.ErrReply
+	}
+	return 1, nil
 }
 
 // readStates reads the states of a coalesced call's buckets into b.states and returns the number of
@@ -238,6 +240,14 @@ func (b *batch) grant(what op, g *coalescedCall, now int64) {
 		}
 		b.deliver(what, g, m, b.verdicts)
 	}
+	if len(b.leaseCallers) > 0 {
+		b.grantLeases(what, g, granted, now)
+	}
+}
+
+// grantLeases gives the callers that wait for leased units their verdicts. granted reports whether
+// the last check of the coalesced call was granted.
+func (b *batch) grantLeases(what op, g *coalescedCall, granted bool, now int64) {
 	for i, at := range b.leaseCallers {
 		m, own := &b.callers[at], b.heldVerdicts[i*len(g.items):(i+1)*len(g.items)]
 		clear(b.leaseGranted)
@@ -249,18 +259,25 @@ func (b *batch) grant(what op, g *coalescedCall, now int64) {
 	}
 }
 
-// deliver passes the verdicts to a caller of a coalesced call.
+// deliver passes the verdicts to a caller of a coalesced call, unless it has left.
 func (b *batch) deliver(what op, g *coalescedCall, m *caller, verdicts []bucket.Verdict) {
-	last, inTime := b.deliverTo(m, verdicts)
+	nr, c := m.request, &m.call
+	nr.mu.Lock()
+	inTime := !nr.abandoned
+	if inTime {
+		b.setVerdicts(nr.items[c.First:c.Last], verdicts, c.RecordKey != nil)
+	}
+	last := nr.answered()
+	nr.mu.Unlock()
 	switch {
 	case inTime:
 		b.inTime++
 	case what == opTake:
-		b.setVerdicts(g.items, verdicts, m.call.RecordKey != nil)
+		b.setVerdicts(g.items, verdicts, c.RecordKey != nil)
 		b.late(g.items, b.sentAt)
 	}
 	if last {
-		b.notify(m.request)
+		b.notify(nr)
 	}
 }
 
@@ -302,20 +319,6 @@ func (b *batch) grantLease(g *coalescedCall, wanted, now int64) {
 			b.verdicts[i], _, _ = bucket.Decide(&it.Limit.Params, it.Bounds, &b.states[i], now, n*it.Cost)
 		}
 	}
-}
-
-// deliverTo passes the verdicts to a caller, unless its caller has left. last reports
-// whether that was the last call of its node request, and inTime whether the caller was
-// still waiting.
-func (b *batch) deliverTo(m *caller, verdicts []bucket.Verdict) (last, inTime bool) {
-	nr, c := m.request, &m.call
-	nr.mu.Lock()
-	if inTime = !nr.abandoned; inTime {
-		b.setVerdicts(nr.items[c.First:c.Last], verdicts, c.RecordKey != nil)
-	}
-	last = nr.answered()
-	nr.mu.Unlock()
-	return last, inTime
 }
 
 // setVerdicts sets the verdicts of a call's items. kept reports whether the store records

@@ -42,7 +42,9 @@ func (b *batch) encodeCommand(c *command, sha string) {
 		keys++
 	}
 	for r := c.first; r >= 0; r = b.runs[r].next {
-		b.splitRun(r)
+		if b.runs[r].several > 0 {
+			b.splitRun(r)
+		}
 		for g := b.runs[r].first; g >= 0; g = b.coalesced[g].next {
 			keys += b.encodeKeys(b.coalesced[g].items)
 		}
@@ -50,13 +52,10 @@ func (b *batch) encodeCommand(c *command, sha string) {
 	for r := c.first; r >= 0; r = b.runs[r].next {
 		args += b.encodeRun(c, &b.runs[r])
 	}
-	numkeys, declared := keys, b.opts.declared || c.route.declared
-	if !declared {
-		numkeys = 0
-		args++
-	}
-	b.encodeCall(c, sha, numkeys, keys+args)
-	if !declared {
+	if b.opts.declared || c.route.declared {
+		b.encodeCall(c, sha, keys, keys+args)
+	} else {
+		b.encodeCall(c, sha, 0, 1+keys+args)
 		b.out = resp.AppendNumber(b.out, int64(keys))
 	}
 	b.out = append(b.out, b.body...)
@@ -77,11 +76,11 @@ func (b *batch) encodeCall(c *command, sha string, numkeys, words int) {
 // more than a few numbers.
 const minSplit = 32
 
-// splitRun moves the calls of several checks into a run of their own behind run id, so that the
-// script receives no number of checks for the others.
+// splitRun moves the calls of several checks of run id, which has some, into a run of their own behind
+// it, so that the script receives no number of checks for the others.
 func (b *batch) splitRun(id int) {
 	one := b.runs[id]
-	if one.several == 0 || one.coalesced-one.several < minSplit || !one.independent() {
+	if one.coalesced-one.several < minSplit || !one.independent() {
 		return
 	}
 	several := callRun{op: one.op, shape: one.shape, next: one.next, first: -1, several: one.several}

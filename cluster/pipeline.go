@@ -141,10 +141,7 @@ func (p *pipeline) trySend() {
 	for !p.sending && p.canSend() {
 		p.sending = true
 		if len(p.resend) > 0 {
-			b := p.resend[0]
-			p.resend = append(p.resend[:0], p.resend[1:]...)
-			b.refs-- // send counts the reader again
-			p.send(b, b.encodeAgain(p.script))
+			p.sendAgain()
 		} else {
 			b := p.free[len(p.free)-1]
 			p.free = p.free[:len(p.free)-1]
@@ -215,18 +212,32 @@ func (p *pipeline) encode(b *batch) {
 func (p *pipeline) send(b *batch, out []byte) {
 	b.refs += 2 // this sender and the reader
 	conn := p.conn
-	if len(b.callers) > 0 && conn != nil {
-		b.sentAt = time.Now()
-		p.inFlight = append(p.inFlight, b)
-		p.mu.Unlock()
-		_, err := conn.out.Write(out)
-		p.mu.Lock()
-		if err != nil {
-			conn.hangUp() // the reader notices, and fails the batch
-		}
-		p.release(b)
+	if len(b.callers) == 0 || conn == nil {
+		p.failUnsent(b)
 		return
 	}
+	b.sentAt = time.Now()
+	p.inFlight = append(p.inFlight, b)
+	p.mu.Unlock()
+	_, err := conn.out.Write(out)
+	p.mu.Lock()
+	if err != nil {
+		conn.hangUp() // the reader notices, and fails the batch
+	}
+	p.release(b)
+}
+
+// sendAgain sends a batch once more, after its script. The caller holds mu, as for send.
+func (p *pipeline) sendAgain() {
+	b := p.resend[0]
+	p.resend = append(p.resend[:0], p.resend[1:]...)
+	b.refs-- // send counts the reader again
+	p.send(b, b.encodeAgain(p.script))
+}
+
+// failUnsent fails a batch that cannot be sent, in place of its sender and of the reader. The caller
+// holds mu; failUnsent releases it meanwhile.
+func (p *pipeline) failUnsent(b *batch) {
 	p.mu.Unlock()
 	p.fail(b, errDown, false)
 	p.mu.Lock()

@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"errors"
+	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/breaker"
@@ -8,8 +11,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// This file holds the reader of a pipeline in a goroutine, and what it has in common with the
-// one in an event loop.
+// The replies of a node are read in an event loop, or by TLS in a goroutine.
 
 // read answers batches as their replies arrive. It returns the number of batches and the
 // reason why no more can be read.
@@ -36,6 +38,98 @@ func (p *pipeline) read() (settled int, err error) {
 			return settled + 1, err
 		}
 	}
+}
+
+// maxReply bounds the reply to one command, in bytes: six numbers for each of 64 limits of 256
+// calls, or the longest string.
+const maxReply = 4 << 20
+
+// loopReader reads the replies of a connection in an event loop, as they arrive. A command's
+// reply is read when all of it has arrived, so that a slow node delays no other.
+type loopReader struct {
+	p        *pipeline
+	in       *resp.Reader
+	follower resp.Follower
+	complete int // replies that have arrived and were not read yet
+	settled  int // batches
+}
+
+// readInLoop has the event loop read, and waits until no more can be read. It returns the number
+// of batches that were read, and the reason.
+func (p *pipeline) readInLoop(conn *nodeConn) (settled int, err error) {
+	r := &loopReader{p: p, in: conn.in}
+	ended := make(chan error, 1)
+	conn.socket.Watch(r.onReadable, func(err error) { ended <- err })
+	timer := time.NewTimer(p.ioTimeout)
+	defer timer.Stop()
+	for why := error(nil); ; {
+		select {
+		case err := <-ended:
+			if why != nil {
+				err = why
+			}
+			return r.settled, err
+		case <-conn.woken:
+		case <-timer.C:
+		}
+		p.mu.Lock()
+		by, err := p.deadline()
+		p.mu.Unlock()
+		if err != nil && why == nil {
+			why = err
+			conn.hangUp()
+		}
+		timer.Reset(max(time.Until(by), time.Millisecond))
+	}
+}
+
+// onReadable reads what has arrived. It is called by the loop.
+func (r *loopReader) onReadable() error {
+	before := len(r.in.Buffered())
+	err := r.in.Fill()
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ended, err := r.follower.Follow(r.in.Buffered()[before:])
+	if err != nil {
+		return err
+	}
+	r.complete += ended
+	err = r.answer()
+	r.p.notifyAnswered()
+	if err == nil && len(r.in.Buffered()) > maxReply {
+		err = fmt.Errorf("%w: more than %d bytes", resp.ErrReply, maxReply)
+	}
+	return err
+}
+
+// answer answers the batches whose replies have arrived.
+func (r *loopReader) answer() error {
+	for len(r.in.Buffered()) > 0 {
+		b := r.p.oldestInFlight()
+		if b == nil {
+			return resp.ErrReply
+		}
+		for done := false; !done; {
+			n := b.nextReplies()
+			if r.complete < n {
+				return nil
+			}
+			r.complete -= n
+			var err error
+			if done, err = r.p.readNext(b, r.in); err != nil {
+				return err
+			}
+		}
+		r.settled++
+		if err := r.p.settle(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // oldestInFlight returns the batch whose replies come next, or nil.
@@ -139,12 +233,11 @@ func (p *pipeline) readNext(b *batch, in *resp.Reader) (done bool, err error) {
 	p.report(b.lastErr)
 	p.record(breaker.Outcome{OK: b.inTime, Failed: b.failed, Err: b.lastErr})
 	b.lastErr, b.failed, b.inTime = nil, 0, 0
-	if b.missing == nil {
-		return true, nil
+	if b.missing != nil {
+		b.again, b.missing, b.read = b.missing, nil, 0
+		b.resends++
+		p.onScriptLoad()
 	}
-	b.again, b.missing, b.read = b.missing, nil, 0
-	b.resends++
-	p.onScriptLoad()
 	return true, nil
 }
 

@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"net/netip"
 	"strconv"
+	"time"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -193,4 +195,125 @@ func (s *Session) decision(d *limit.Decision, elements int) {
 	buf = append(strconv.AppendInt(buf, d.RetryAfter, 10), "\r\n:"...)
 	buf = append(strconv.AppendInt(buf, d.ResetAfter, 10), "\r\n"...)
 	s.out.buf = append(buf, f.tail...)
+}
+
+// Start starts to answer a pipeline that consists of checks, without waiting for the
+// store. The pipeline arrived at since, or now if that is zero. Start returns false,
+// without effect, for any other pipeline. It calls done with the token when the store has
+// replied.
+func (s *Session) Start(since time.Time, cmds [][][]byte, out []byte, done func(token uint64), token uint64) (reply []byte, begun, decided bool) {
+	if s.tx != nil || s.replyMode != replyOn || len(cmds) > maxBatch || !isDecision(cmds[0]) {
+		return out, false, false
+	}
+	s.takeScratch()
+	if !s.parseChecks(cmds) {
+		s.giveScratch()
+		return out, false, false
+	}
+	s.out.buf = out
+	s.recordLastCommand(cmds)
+	s.useTokens()
+	if !s.h.opts.Limiter.Start(&s.batch, since, done, token) {
+		return nil, true, false
+	}
+	return s.replies(), true, true
+}
+
+// Deadline returns the latest time for the call of Finish.
+func (s *Session) Deadline() time.Time { return s.batch.Deadline() }
+
+// Finish finishes what Start has started. It returns false if FinishBlocking must do so.
+func (s *Session) Finish() (reply []byte, ok bool) {
+	if !s.h.opts.Limiter.Finish(&s.batch) {
+		return nil, false
+	}
+	return s.replies(), true
+}
+
+// FinishBlocking finishes what Finish could not. It may wait for the store.
+func (s *Session) FinishBlocking() (reply []byte) {
+	s.h.opts.Limiter.FinishBlocking(&s.batch)
+	return s.replies()
+}
+
+func (s *Session) replies() []byte {
+	s.writeDecisions(&s.batch)
+	s.giveScratch()
+	reply := s.out.buf
+	s.out.buf = nil
+	return reply
+}
+
+// parseChecks fills the batch from commands that all ask for decisions and are
+// well-formed. If one is not, the batch stays empty and parseChecks returns false.
+func (s *Session) parseChecks(cmds [][][]byte) bool {
+	for _, args := range cmds {
+		if len(args) == 0 {
+			s.dropChecks()
+			return false
+		}
+		f, ok := dialectOf(args[0])
+		if ok {
+			var errReply string
+			s.batch.Requests = append(s.batch.Requests, limit.Request{})
+			req := &s.batch.Requests[len(s.batch.Requests)-1]
+			f, errReply = s.parse(f, args, req)
+			s.dialects = append(s.dialects, f)
+			ok = errReply == "" && req.Cost > 0
+		}
+		if !ok {
+			s.dropChecks()
+			return false
+		}
+	}
+	return true
+}
+
+// dropChecks empties the batch.
+func (s *Session) dropChecks() {
+	s.batch.Reset()
+	clear(s.dims)
+	s.dims, s.dialects, s.tokens = s.dims[:0], s.dialects[:0], false
+}
+
+// BeginFast begins a run of commands for Fast, and returns false if it would answer none.
+func (s *Session) BeginFast() bool {
+	if s.tx != nil || s.replyMode != replyOn || !s.h.opts.Limiter.HasFastPath() {
+		return false
+	}
+	s.takeScratch()
+	s.h.opts.Limiter.BeginFast(&s.fast.path)
+	return true
+}
+
+// Fast answers a check without options whose decision takes one step. It returns false, without
+// effect, for any other command.
+func (s *Session) Fast(args [][]byte, out []byte) (reply []byte, ok bool) {
+	if len(args) < 4 || len(args) > 5 || !isName(args[0], checkName) || s.permit(s.h.decisionCommands[dialectCheck], args) != "" {
+		return out, false
+	}
+	req := &s.fast.request
+	req.Op, req.Addr, req.Cost = "", netip.Addr{}, 1
+	if len(args) == 5 {
+		if req.Cost, ok = parseCost(args[4]); !ok {
+			return out, false
+		}
+	}
+	if s.parseSubject(args, req) != "" || !s.fast.path.Decide(req) {
+		return out, false
+	}
+	s.out.buf = out
+	s.decision(&s.fast.path.Decision, 7)
+	out, s.out.buf = s.out.buf, nil
+	return out, true
+}
+
+// EndFast ends the run. Last is the name of the last command that Fast has answered, or nil.
+func (s *Session) EndFast(last []byte) {
+	s.fast.request.Tenant, s.fast.request.Op = "", "" // they alias the command
+	s.fast.path.End()
+	s.giveScratch()
+	if last != nil {
+		s.recordLast(last)
+	}
 }

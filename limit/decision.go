@@ -152,6 +152,19 @@ func Merge(items []Item) Decision {
 	return d
 }
 
+// MergeFast makes d the decision from a request's items, as Merge does.
+func MergeFast(items []FastItem, d *Decision) {
+	n := 0
+	for i := 1; i < len(items); i++ {
+		a, b := &items[i], &items[n]
+		if binds(a.Limit, &a.Verdict, b.Limit, &b.Verdict) {
+			n = i
+		}
+	}
+	d.Source = SourceStore
+	d.decidedBy(items[n].Limit, &items[n].Verdict, n)
+}
+
 // decidedBy sets all fields but the source to those of the binding item.
 func (d *Decision) decidedBy(l *Limit, v *bucket.Verdict, item int) {
 	d.Allowed, d.Binding, d.Item = v.Allowed, l, item

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"bytes"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -234,4 +235,69 @@ func raise(v *atomic.Int64, to int64) {
 			return
 		}
 	}
+}
+
+// denyFromCache decides the requests that deny, unless it is nil, has denials for. Their
+// other items stay undecided. With renew some requests go to the store all the same, see
+// denyCache.refreshAll. Units on lease can be taken whatever the store denied.
+func (b *Batch) denyFromCache(deny *denyCache, held *leases, now int64, renew bool) {
+	if deny == nil || deny.latest.Load() <= now {
+		return
+	}
+	for i := range b.Requests {
+		if b.Requests[i].ID != "" && !b.Requests[i].Fresh {
+			continue // the store may have a record of its answer
+		}
+		items := b.Items(i)
+		refused, never := false, false
+		for j := range items {
+			it := &items[j]
+			fits, hit := it.Cost <= it.Limit.Params.Capacity, deny.lookup(it, now)
+			if hit && fits && (b.mayTake(i, it) || it.Limit.Lease.On && held.holds(it, now)) {
+				undecide(it)
+				hit = false
+			}
+			refused = refused || hit
+			never = never || !hit && !fits && it.Enforced()
+		}
+		if refused && never { // another limit can never admit it, and binds
+			refused = false
+			undecideCached(items)
+		}
+		if refused && renew {
+			refused = !deny.refreshAll(items, now)
+		}
+		if refused {
+			b.Decisions[i].Source = limit.SourceCache
+		}
+	}
+}
+
+// undecide makes an item undecided.
+func undecide(it *limit.Item) { it.Source, it.Verdict = limit.SourceNone, bucket.Verdict{} }
+
+// undecideCached makes the items undecided that the cache denied.
+func undecideCached(items []limit.Item) {
+	for i := range items {
+		if items[i].Source == limit.SourceCache {
+			undecide(&items[i])
+		}
+	}
+}
+
+// mayTake reports whether an earlier request than the nth, one that the cache does not
+// deny, uses the bucket of an item: that request may take its units.
+func (b *Batch) mayTake(n int, it *limit.Item) bool {
+	for i := range n {
+		if b.Decisions[i].Source == limit.SourceCache {
+			continue
+		}
+		items := b.Items(i)
+		for j := range items {
+			if bytes.Equal(items[j].Name, it.Name) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -21,48 +21,49 @@ type Limiter struct {
 	epoch   time.Time // an hour before the limiter was made
 }
 
-// New returns a limiter that decides by set.
-func New(opts Options, set *limit.Set) *Limiter {
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
-	if opts.Instances == nil {
-		opts.Instances = func() int { return 1 }
-	}
-	if opts.DenyTTL <= 0 {
-		opts.DenyTTL = DefaultDenyTTL
-	}
-	l := &Limiter{
-		opts: opts, retries: newRetryScheduler(opts.RetryJitter, opts.Random, opts.Instances),
-		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances), epoch: opts.Now().Add(-time.Hour),
-	}
-	if l.deny == nil && !opts.ObserveItems {
-		l.fast, _ = opts.Store.(FastStore)
-	}
-	l.set.Store(set)
-	l.top.every.Store(1)
-	return l
+// Batch is a run of requests that are decided together, and the memory they need. It is
+// reused: fill Requests, call Limiter.Decide, read Decisions, call Reset. It is not safe
+// for concurrent use.
+type Batch struct {
+	Requests  []limit.Request
+	Decisions []limit.Decision
+
+	buf      limit.Buffer
+	resolved []limit.Resolved
+	calls    []limit.Call
+	// pending are the requests without a final decision, in their order.
+	pending  []int
+	redecide []int
+
+	// at and the fields below belong to a decision that Start has begun.
+	at  limit.DecisionTime
+	set *limit.Set
+	// finish ends the calls to the store; nil if there are none, or when they have ended.
+	finish func() (retry bool)
+	// answered reports that the items have the store's answers, and that these are
+	// cached.
+	answered bool
+	// waiter is for Decide; nil before its first use.
+	waiter *waiter
+	// undecided is scratch space for calls for which the store must be called again, and
+	// for calls that the store has not decided.
+	undecided []limit.Call
+	timing    timing
 }
 
-// instant returns t in microseconds of the monotonic clock, for the deny cache and the
-// leases.
-func (l *Limiter) instant(t time.Time) int64 { return t.Sub(l.epoch).Microseconds() }
-
-// SetLimits makes later decisions use set. Units that are leased under the old limits are
-// returned to the store.
-func (l *Limiter) SetLimits(set *limit.Set) {
-	l.set.Store(set)
-	select {
-	case l.leases.changed <- struct{}{}:
-	default:
-	}
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() {
+	clear(b.Requests) // releases the bytes that they alias
+	b.Requests = b.Requests[:0]
+	b.Decisions = b.Decisions[:0]
 }
 
-// LeaseRefreshes returns how often the store has granted units for a lease.
-func (l *Limiter) LeaseRefreshes() int64 { return l.leases.refreshes.Load() }
-
-// Limits returns the set in use.
-func (l *Limiter) Limits() *limit.Set { return l.set.Load() }
+// Items returns the limits that applied to request i, with their verdicts. The slice is
+// valid until the batch is used again.
+func (b *Batch) Items(i int) []limit.Item {
+	r := &b.resolved[i]
+	return b.buf.Items[r.FirstItem:r.LastItem]
+}
 
 // moment returns the present as a decision time.
 func (l *Limiter) moment() limit.DecisionTime {
@@ -254,6 +255,40 @@ func refuses(items []limit.Item) bool {
 	return false
 }
 
+// useBackstop has the backstop decide or peek the calls that the store left undecided;
+// answer is Backstop.Decide or Backstop.Peek. Denials by limits that fail closed get a
+// wait until the store is called again.
+func (l *Limiter) useBackstop(b *Batch, answer func(Backstop, limit.DecisionTime, *limit.Request, []limit.Item, []limit.Call)) {
+	for _, i := range b.pending {
+		if b.Decisions[i].Source == limit.SourceCache {
+			continue
+		}
+		b.undecided = b.undecided[:0]
+		for _, c := range b.requestCalls(i) {
+			if b.buf.Items[c.First].Source == limit.SourceNone {
+				b.undecided = append(b.undecided, c)
+			}
+		}
+		if len(b.undecided) == 0 {
+			continue
+		}
+		answer(l.opts.Backstop, b.at, &b.Requests[i], b.buf.Items, b.undecided)
+		for _, c := range b.undecided {
+			l.deferRetry(b.buf.Items[c.First:c.Last])
+		}
+	}
+}
+
+// deferRetry makes the callers of limits that fail closed wait until the store is called
+// again.
+func (l *Limiter) deferRetry(call []limit.Item) {
+	for i := range call {
+		if it := &call[i]; it.Source == limit.SourcePolicy {
+			it.Wait = max(it.Wait, l.opts.Store.Pause(it).Milliseconds()+1)
+		}
+	}
+}
+
 // report reports the decisions of a batch.
 func (l *Limiter) report(b *Batch) {
 	sample, every := l.top.draw()
@@ -280,3 +315,42 @@ func (l *Limiter) reportDecision(set *limit.Set, now int64, req *limit.Request, 
 	l.observeTrial(set, req)
 	l.observeUnlisted(set, req)
 }
+
+func (b *Batch) requestCalls(i int) []limit.Call {
+	r := &b.resolved[i]
+	return b.buf.Calls[r.FirstCall:r.LastCall]
+}
+
+// resolve finds the limits of every request and makes all requests pending. Now is in
+// microseconds.
+func (b *Batch) resolve(set *limit.Set, addrs *limit.AddrHasher, now int64) {
+	b.buf.Reset()
+	b.resolved, b.pending, b.Decisions = b.resolved[:0], b.pending[:0], b.Decisions[:0]
+	for i := range b.Requests {
+		b.resolved = append(b.resolved, set.Resolve(&b.Requests[i], addrs, now, &b.buf))
+		b.pending = append(b.pending, i)
+		b.Decisions = append(b.Decisions, limit.Decision{})
+	}
+}
+
+// merge makes the decisions of the pending requests.
+func (b *Batch) merge() {
+	for _, i := range b.pending {
+		b.Decisions[i] = limit.Merge(b.Items(i))
+	}
+}
+
+// retries returns the calls for which the store must be called again.
+func (b *Batch) retries() []limit.Call {
+	b.undecided = b.undecided[:0]
+	for _, c := range b.calls {
+		if it := &b.buf.Items[c.First]; it.Retry {
+			it.Retry = false
+			b.undecided = append(b.undecided, c)
+		}
+	}
+	return b.undecided
+}
+
+// Deadline returns the time by which Finish must be called.
+func (b *Batch) Deadline() time.Time { return b.at.Deadline() }

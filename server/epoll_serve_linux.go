@@ -1,19 +1,12 @@
 package server
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"time"
-)
 
-// taskResult is the session's result for a batch or a part of it.
-type taskResult struct {
-	reply  []byte
-	served int
-	quit   bool
-	held   int
-	ok     bool // the session did not panic
-}
+	"golang.org/x/sys/unix"
+)
 
 // serve answers the complete commands, until one has to wait.
 func (c *epollConn) serve() {
@@ -152,110 +145,6 @@ func (c *epollConn) finished(reply []byte) {
 	c.reply()
 }
 
-// dispatch serves the commands that the session does not start asynchronously: in the
-// loop, or in the task queue for the weight of the first one.
-func (c *epollConn) dispatch() {
-	w, ok := c.weigh()
-	switch {
-	case !ok:
-		c.close()
-	case w == light:
-		c.result = c.runServe(c.ctx)
-		c.onServed()
-	case w == waits:
-		c.offload(c.ctx, &c.listener.waiting, c.runServe)
-	default:
-		var ctx context.Context
-		ctx, c.endLong = context.WithCancel(c.ctx)
-		if c.halfClosed {
-			c.endLong() // the task ends soon and need not wait in the queue
-			c.offload(ctx, &c.listener.waiting, c.runLong)
-			return
-		}
-		c.offload(ctx, &c.listener.long, c.runLong)
-	}
-}
-
-func (c *epollConn) weigh() (w weight, ok bool) {
-	defer c.survive("weigh", &ok)
-	return weigh(c.session, c.batch.left()[0]), true
-}
-
-// offload runs in a task queue a call that may block.
-func (c *epollConn) offload(ctx context.Context, l *taskQueue, ask func(context.Context) taskResult) {
-	c.state = stateServing
-	if len(c.in.buf) > mediumBuffer || len(c.batch.reply) > mediumBuffer {
-		c.settle() // the task may queue for long
-	}
-	c.queue, c.taskCtx, c.ask = l, ctx, ask
-	l.add(&c.task)
-}
-
-// runTask runs in the task queue's goroutine.
-func (c *epollConn) runTask() {
-	c.result = c.ask(c.taskCtx)
-	c.loop.post(c, 0, (*epollConn).onServed)
-}
-
-func (c *epollConn) runServe(ctx context.Context) (o taskResult) {
-	defer c.survive("serve", &o.ok)
-	o.reply, o.served, o.quit = c.session.Serve(ctx, c.batch.left(), c.batch.reply)
-	o.held = c.session.Held()
-	o.ok = o.served > 0 || o.quit
-	return o
-}
-
-func (c *epollConn) runLong(ctx context.Context) (o taskResult) {
-	defer c.survive("serve", &o.ok)
-	o.reply, o.served, o.quit = c.batch.serveLong(func(out []byte) ([]byte, int, bool) {
-		return c.session.Serve(ctx, c.batch.left(), out)
-	})
-	o.held = c.session.Held()
-	o.ok = o.served > 0 || o.quit
-	return o
-}
-
-func (c *epollConn) runResume(context.Context) (o taskResult) {
-	defer c.survive("serve", &o.ok)
-	o.reply, o.served, o.ok = c.async.FinishBlocking(), len(c.batch.left()), true
-	o.held = c.session.Held()
-	return o
-}
-
-// onServed continues when the session has served a part of the batch.
-func (c *epollConn) onServed() {
-	o := c.result
-	c.result, c.queue, c.ask, c.taskCtx = taskResult{}, nil, nil, nil
-	if c.endLong != nil {
-		c.endLong()
-		c.endLong = nil
-	}
-	c.state = stateReading
-	if !o.ok || c.closeWhenDone {
-		c.close()
-		return
-	}
-	b := c.batch
-	b.reply, c.quit = o.reply, o.quit
-	b.served += o.served
-	if kept := int64(o.held); kept != c.kept {
-		c.kept = kept
-		c.settle()
-	}
-	if c.quit || len(b.left()) == 0 || len(b.reply) >= largeReply || len(b.reply) > 0 && c.nextIsLong() {
-		c.reply()
-		return
-	}
-	c.answer()
-}
-
-// nextIsLong reports whether the replies should be sent before the next command of the
-// batch is served.
-func (c *epollConn) nextIsLong() bool {
-	w, ok := c.weigh()
-	return !ok || w == long
-}
-
 // reply schedules the reply to be sent when the round ends.
 func (c *epollConn) reply() {
 	c.state = stateReplying
@@ -266,4 +155,85 @@ func (c *epollConn) reply() {
 		return
 	}
 	c.loop.unsent = append(c.loop.unsent, c)
+}
+
+// send writes the reply at the end of a round.
+func (c *epollConn) send() {
+	if c.state != stateReplying {
+		return
+	}
+	c.rest = c.batch.reply
+	c.write()
+}
+
+// write writes as much as the socket takes, and continues when all is written.
+func (c *epollConn) write() {
+	n, err := 0, error(nil)
+	if len(c.rest) > 0 {
+		n, err = writeNow(c.fd, c.rest)
+	}
+	switch {
+	case err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR):
+		c.close()
+	case max(0, n) == len(c.rest):
+		c.written()
+	default:
+		c.rest = c.rest[max(0, n):]
+		c.block()
+	}
+}
+
+// block waits for room in the socket. The client has WriteTimeout to make it.
+func (c *epollConn) block() {
+	if c.state == stateWriting {
+		return
+	}
+	c.state = stateWriting
+	if b := c.batch; b != nil && len(b.left()) == 0 && len(c.rest) < cap(b.reply)/2 {
+		// The rest of a small reply must not keep the memory of a large one.
+		c.rest = bytes.Clone(c.rest)
+		c.endBatch()
+	}
+	c.settle()
+	c.watch(writeEvents)
+	c.loop.timers.set(c, time.Now().Add(c.listener.server.opts.WriteTimeout))
+}
+
+// written continues after a reply is written.
+func (c *epollConn) written() {
+	c.rest = nil
+	if c.state == stateWriting {
+		c.loop.timers.set(c, time.Time{})
+	}
+	c.state = stateReading
+	if c.counted != 0 {
+		c.settle()
+	}
+	if b := c.batch; b != nil {
+		b.reply = b.reply[:0]
+		if len(b.left()) > 0 && !c.quit {
+			c.answer()
+			return
+		}
+		c.endBatch()
+	}
+	switch {
+	case c.quit:
+		c.hangUp()
+	case !c.maxAgeAt.IsZero() && c.retired(time.Now()):
+		c.closeFor(errRetired)
+	default:
+		c.resume()
+	}
+}
+
+func (c *epollConn) endBatch() {
+	c.batch.release()
+	c.batch = nil
+}
+
+// resume continues with the input.
+func (c *epollConn) resume() {
+	c.watch(readEvents)
+	c.serve()
 }
