@@ -96,8 +96,7 @@ func compute(in *Input) (*Plan, error) {
 		}
 	}
 	if p.Shards > maxParts || p.Proxies > maxParts {
-		return nil, fmt.Errorf("the load needs %s shards and %s proxies: a plan has at most %s of each",
-			count(float64(p.Shards)), count(float64(p.Proxies)), count(maxParts))
+		return nil, fmt.Errorf("the load needs more than %s shards or proxies, which no plan has", count(maxParts))
 	}
 	p.Nodes = p.Shards * (1 + p.Replicas)
 	p.CallsPerLink = p.CallsPerSecond / float64(p.Proxies) / float64(p.Shards)
