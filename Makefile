@@ -252,7 +252,7 @@ vulncheck: ## Look for known vulnerabilities in the code that the programs call
 
 .PHONY: sbom
 sbom: build ## Print a bill of materials of bin/limitgate, in the JSON of CycloneDX
-	@go run ./scripts/sbom bin/limitgate
+	@go run ./scripts/sbom bin/limitgate $(VERSION)
 
 .PHONY: cfn-lint
 cfn-lint: ## Check the CloudFormation templates

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/rlsenv"
 )
 
@@ -156,5 +157,6 @@ func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (lin
 	if !*r.Ready || reply.code != http.StatusOK {
 		return "", fmt.Errorf("%s is not ready: %s", addr, cmp.Or(r.Fault, "it drains, or has not reached its store"))
 	}
-	return fmt.Sprintf("ready: limits %s, store %s", r.Limits, r.Store), nil
+	// The address may be that of another program, whose words a terminal must not obey.
+	return fmt.Sprintf("ready: limits %.256s, store %.256s", table.Printable(r.Limits), table.Printable(r.Store)), nil
 }

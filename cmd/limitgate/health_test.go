@@ -49,6 +49,7 @@ func TestHealth(t *testing.T) {
 		"not ready": {answering(503, `{"ready":false,"store_error":"NOAUTH"}`), "is not ready: NOAUTH\n", exitError},
 		"drains":    {answering(503, `{"ready":false}`), "is not ready: it drains", exitError},
 		"ready 503": {answering(503, readyAnswer), "is not ready", exitError},
+		"terminal":  {answering(200, `{"ready":true,"limits":"\u001b[2J\n","store":"`+strings.Repeat("x", 300)+`"}`), `limits "\x1b[2J\n", store ` + strings.Repeat("x", 256) + "\n", exitOK},
 		"text":      {answering(200, "ok"), "not as a limitgate", exitError},
 		"no field":  {answering(200, "{}"), "not as a limitgate", exitError},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, "not as a limitgate", exitError},

@@ -40,7 +40,7 @@ type planFlags struct {
 	limits, measured, prices, picture string
 	node, engine, edge, metrics       string
 	cpuPerCall                        time.Duration
-	tls, json, printPrices            bool
+	cpuGiven, tls, json, printPrices  bool
 }
 
 // countFlag is a number such as 50k.
@@ -99,6 +99,7 @@ func runPlan(_ context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
+	fs.Visit(func(g *flag.Flag) { f.cpuGiven = f.cpuGiven || g.Name == "cpu-per-call" })
 	if f.printPrices {
 		_, _ = env.stdout.Write(capacity.DefaultPrices)
 		return exitOK
@@ -138,7 +139,7 @@ func (f *planFlags) check(rest []string) error {
 		return errors.New("--rps is needed, above 0: for example limitgate plan --rps 50k")
 	case f.numbers["peak-rps"].set && given("peak-rps") < given("rps"):
 		return errors.New("--peak-rps is below --rps: the peak is at least the mean")
-	case f.cpuPerCall < 0:
+	case f.cpuGiven && f.cpuPerCall <= 0:
 		return errors.New("--cpu-per-call must be above zero")
 	case f.cpuPerCall > 0 && f.measured != "":
 		return errors.New("--cpu-per-call and --measured give the same number: leave out one of them")

@@ -75,6 +75,9 @@ func TestReleaseTargets(t *testing.T) {
 	if !slices.Equal(b.Goos, []string{"linux", "darwin"}) || !slices.Equal(b.Goarch, []string{"amd64", "arm64"}) {
 		t.Errorf("it is for %v on %v", b.Goos, b.Goarch)
 	}
+	if how := strings.Join(c.SBOMs[0].Args, " "); !strings.Contains(how, "{{ .Version }}") {
+		t.Errorf("the bill of materials has no version: %s", how)
+	}
 	if !slices.Equal(c.NFPMs[0].Formats, []string{"deb"}) {
 		t.Errorf("packages are %v", c.NFPMs[0].Formats)
 	}

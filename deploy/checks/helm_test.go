@@ -60,9 +60,29 @@ func TestHelmMatchesTheProgram(t *testing.T) {
 
 // TestHelmRefusesValues: the schema of the values finds mistakes.
 func TestHelmRefusesValues(t *testing.T) {
-	for _, set := range []string{"settings.listen=:1", "settings.redis.password_file=/x", "image.tagg=x", "kind=StatefulSet", "autoscaling.minReplicas=0"} {
+	for _, set := range []string{"settings.listen=:1", "settings.redis.password_file=/x", "image.tagg=x", "kind=StatefulSet", "autoscaling.minReplicas=0", "secretName=Secret", "image.tag=1\n          tty: true", "image.repository=a b", "network.monitoringNamespace=x}"} {
 		if _, complaints, err := helm(t, "template", "limitgate", "limitgate", "--set", set); err == nil || !strings.Contains(complaints, "schema") {
 			t.Errorf("%s: %v %s", set, err, complaints)
+		}
+	}
+}
+
+// TestHelmRefusesReplicas: a template finds what a schema cannot compare.
+func TestHelmRefusesReplicas(t *testing.T) {
+	if _, complaints, err := helm(t, "template", "limitgate", "limitgate", "--set", "autoscaling.minReplicas=20"); err == nil || !strings.Contains(complaints, "minReplicas is above maxReplicas") {
+		t.Errorf("%v %s", err, complaints)
+	}
+}
+
+// TestHelmWords: names that YAML takes for numbers, truths or nothing stay text.
+func TestHelmWords(t *testing.T) {
+	for _, word := range []string{"123", "1e3", "true", "null"} {
+		text, complaints, err := helm(t, "template", word, "limitgate", "--set-string", "secretName="+word, "--set-string", "network.monitoringNamespace="+word, "--set-string", "image.tag="+word)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", word, err, complaints)
+		}
+		if _, err := decode(strings.TrimPrefix(text, "---\n")); err != nil || !strings.Contains(text, `secretName: "`+word+`"`) {
+			t.Errorf("%s: %v", word, err)
 		}
 	}
 }

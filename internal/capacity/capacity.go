@@ -164,8 +164,11 @@ type Input struct {
 // TLSOn is the value of Input.TLS for connections by TLS.
 const TLSOn = "on"
 
-// maxNumber bounds every input, so that no product of them overflows.
-const maxNumber = 1e15
+// maxNumber bounds every input, and maxParts the shards and the proxies of a plan.
+const (
+	maxNumber = 1e15
+	maxParts  = 1_000_000
+)
 
 // check returns an error for inputs without a meaning.
 func (in *Input) check() error {

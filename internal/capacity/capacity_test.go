@@ -54,7 +54,7 @@ func TestShards(t *testing.T) {
 		"limits in the proxies":                  {func(in *Input) { in.Request = Request{Local: 4} }, 1, BoundCPU},                                                           // no call
 		"TLS on two processors":                  {func(in *Input) { in.TLS.Value, in.Node.Value = TLSOn, "cache.r7g.large" }, 22, BoundCPU},                                  // 12.92 us
 		"TLS on four processors":                 {func(in *Input) { in.TLS.Value, in.Node.Value = TLSOn, "cache.r7g.xlarge" }, 12, BoundCPU},                                 // threads of their own
-		"100 M strings of 194 B":                 {func(in *Input) { in.Tenants.Value, in.Node.Value = 1e9, "cache.r7g.large" }, 19, BoundMemory},                             // 180.7 of 9.80 GiB
+		"1,000 M strings of 194 B":               {func(in *Input) { in.Tenants.Value, in.Node.Value = 1e9, "cache.r7g.large" }, 19, BoundMemory},                             // 180.7 of 9.80 GiB
 		"a key for each of 100 values":           {func(in *Input) { in.Tenants.Value, in.Node.Value, in.Stored = 1e7, "cache.r7g.large", Stored{Keys: 1} }, 20, BoundMemory}, // 194.6 GiB
 		"64 KiB a call":                          {func(in *Input) { in.SentBytes.Value, in.Node.Value = 65_536, "cache.r7g.large" }, 933, BoundNetwork},                      // 65.5 GB/s of 70.3 MB/s
 		"two replicas of 1,000 B":                {func(in *Input) { in.ReplicaBytes.Value, in.Replicas.Value, in.Node.Value = 1000, 2, "cache.r7g.large" }, 29, BoundNetwork},
@@ -212,6 +212,8 @@ func TestWarnings(t *testing.T) {
 		"measure it by limitgate doctor --redis-tls":                func(in *Input) { in.TLS.Value = TLSOn },
 		"network is not checked":                                    func(in *Input) { in.Node.Value = "cache.c7gn.large" },
 		"only for a part of the time":                               func(in *Input) { in.Node.Value = "cache.t4g.small" },
+		"92 nodes: ElastiCache has at most 90 in a cluster unless":  func(in *Input) { in.PeakRPS.Value = 4e6 },
+		"590 nodes: ElastiCache has at most 500 in a cluster":       func(in *Input) { in.PeakRPS.Value = 26e6 },
 	} {
 		in := input(t, 1e6)
 		if p := made(t, in); len(p.Warnings) != 0 {
@@ -260,6 +262,10 @@ func TestBadInputs(t *testing.T) {
 		"no prices":      func(in *Input) { in.Prices = nil },
 		"unknown node":   func(in *Input) { in.Node.Value = "cache.x1.large" },
 		"no such engine": func(in *Input) { in.Engine.Value = "memcached" },
+		"too many keys":  func(in *Input) { in.Tenants.Value, in.Values.Value, in.Stored.Keys = 1e15, 1e15, 1 },
+		"too many calls": func(in *Input) { in.PeakRPS.Value, in.CallCPU.Value = 1e15, 1e15 },
+		"too many bytes": func(in *Input) { in.PeakRPS.Value, in.SentBytes.Value, in.CallCPU.Value = 1e15, 1e15, 0 },
+		"proxies":        func(in *Input) { in.PeakRPS.Value, in.CallCPU.Value = 1e15, 0 },
 	} {
 		in := input(t, 1e6)
 		change(in)

@@ -63,8 +63,9 @@ func ParseCount(text string) (float64, error) {
 	return value * factor, nil
 }
 
-// roundUp returns the next whole number, with a tolerance for rounding errors of products.
-func roundUp(value float64) int { return int(math.Ceil(value - 1e-6)) }
+// roundUp returns the next whole number, with a tolerance for rounding errors of products, and at most
+// the largest one that a float64 holds exactly, as all below it.
+func roundUp(value float64) int { return int(min(math.Ceil(value-1e-6), 1<<53)) }
 
 // count formats a number for people: at most three digits behind the point, and commas.
 func count(value float64) string {

@@ -95,6 +95,9 @@ func compute(in *Input) (*Plan, error) {
 			p.Shards, p.DecidedBy = b.Shards, b.Resource
 		}
 	}
+	if p.Shards > maxParts || p.Proxies > maxParts {
+		return nil, fmt.Errorf("the load needs more than %s shards or proxies, which no plan has", count(maxParts))
+	}
 	p.Nodes = p.Shards * (1 + p.Replicas)
 	p.CallsPerLink = p.CallsPerSecond / float64(p.Proxies) / float64(p.Shards)
 	if cpu := asked * in.dearestCall(node); cpu > 0 {
@@ -246,6 +249,12 @@ func (in *Input) known() string {
 	return strings.Join(names, ", ")
 }
 
+// The nodes that a cluster of ElastiCache has at most, as usual and when AWS raises it.
+const (
+	usualClusterNodes = 90
+	clusterNodes      = 500
+)
+
 // warn adds the warnings of a plan.
 func (p *Plan) warn(in *Input, node *NodeType) {
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
@@ -257,6 +266,11 @@ func (p *Plan) warn(in *Input, node *NodeType) {
 	}
 	if in.encrypts(node) && in.StoreTLS.Value != 1 {
 		add("%s encrypts in the thread that runs scripts, and the CPU per call was measured without TLS: measure it by limitgate doctor --redis-tls --measure FILE", node.Type)
+	}
+	if p.Nodes > clusterNodes {
+		add("%s nodes: ElastiCache has at most %d in a cluster: divide the tenants among several stores, or let leases decide more", count(float64(p.Nodes)), clusterNodes)
+	} else if p.Nodes > usualClusterNodes {
+		add("%d nodes: ElastiCache has at most %d in a cluster unless AWS raises that, to %d", p.Nodes, usualClusterNodes, clusterNodes)
 	}
 	if node.Burstable {
 		add("%s may use its processors only for a part of the time: this plan takes all of it", node.Type)

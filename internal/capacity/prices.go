@@ -141,7 +141,7 @@ func (p *Prices) rows() []priced {
 		rows = append(rows, priced{"transfer", p.Transfer.Source, p.Transfer.USDPerGB})
 	}
 	if p.EMF != nil {
-		rows = append(rows, priced{"emf", p.EMF.Source, min(p.EMF.USDPerGB, p.EMF.USDPerMetric)})
+		rows = append(rows, priced{"emf by GB", p.EMF.Source, p.EMF.USDPerGB}, priced{"emf by metric", p.EMF.Source, p.EMF.USDPerMetric})
 	}
 	return rows
 }
@@ -166,6 +166,8 @@ func (p *Prices) check() error {
 			return fmt.Errorf("%s: source is needed", row.name)
 		case row.usd < 0:
 			return fmt.Errorf("%s: a number is below zero", row.name)
+		case row.usd > maxPrice:
+			return fmt.Errorf("%s: a number is above %d", row.name, maxPrice)
 		}
 		seen[row.name] = true
 	}
@@ -181,6 +183,9 @@ func (p *Prices) check() error {
 	return p.checkEdges()
 }
 
+// maxPrice bounds prices, and the numbers of node types.
+const maxPrice = 1_000_000
+
 // checkEdges returns an error for tiers out of order.
 func (p *Prices) checkEdges() error {
 	for _, e := range p.Edges {
@@ -190,6 +195,9 @@ func (p *Prices) checkEdges() error {
 		before := 0.0
 		for i, t := range e.Tiers {
 			last := i == len(e.Tiers)-1
+			if t.USDPerMillion > maxPrice {
+				return fmt.Errorf("edge %s: a number is above %d", e.Edge, maxPrice)
+			}
 			if t.USDPerMillion < 0 || last != (t.UpTo == 0) || !last && t.UpTo <= before {
 				return fmt.Errorf("edge %s: tiers go up, and the last one alone has no up_to", e.Edge)
 			}

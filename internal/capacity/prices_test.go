@@ -19,6 +19,8 @@ func TestBadPrices(t *testing.T) {
 		{`usd_per_hour":0.2`, `usd_per_hour":"0.2"`, "usd_per_hour"},
 		{`usd_per_hour":0.2`, `USD_per_hour":0.2`, "USD_per_hour"},
 		{`usd_per_hour":0.2`, `usd_per_hour":-1`, "node cache.r7g.large valkey: a number is below zero"},
+		{`usd_per_hour":0.2`, `usd_per_hour":1e308`, "node cache.r7g.large valkey: a number is above 1000000"},
+		{`}]}`, `}],"edges":[{"edge":"http-api","source":"s","tiers":[{"usd_per_million":1e308}]}]}`, "a number is above 1000000"},
 		{`2026-11-01`, `1.11.2026`, `"1.11.2026" is not a date`},
 		{`eu-central-1`, ``, "region and source are needed"},
 		{`USD`, `EUR`, `"EUR" is not USD`},

@@ -64,27 +64,33 @@ func valuesOf(text []byte) (map[string]string, error) {
 	if entry(root, "Resources") == nil {
 		return nil, errNoTemplate
 	}
-	values := map[string]string{}
-	return values, collect(values, "", root, 0)
+	c := collector{values: map[string]string{}}
+	return c.values, c.collect("", root, 0)
 }
 
-// maxDepth bounds the nesting of a template, and maxValues its values: its text has at most 1 MB, but
-// aliases repeat parts of it.
+// maxDepth bounds the nesting of a template, and maxNodes its keys and values: its text has at most
+// 1 MB, but aliases repeat parts of it.
 const (
-	maxDepth  = 100
-	maxValues = 1 << 17
+	maxDepth = 100
+	maxNodes = 1 << 18
 )
 
-func collect(values map[string]string, path string, n *yaml.Node, depth int) error {
-	if depth > maxDepth || len(values) > maxValues {
+// collector collects the scalars of a template by their paths.
+type collector struct {
+	values map[string]string
+	nodes  int // that it has seen
+}
+
+func (c *collector) collect(path string, n *yaml.Node, depth int) error {
+	if c.nodes++; depth > maxDepth || c.nodes > maxNodes {
 		return errors.New("it is nested too deeply, or too large")
 	}
 	switch {
 	case n.Kind == yaml.AliasNode:
-		return collect(values, path, n.Alias, depth+1)
+		return c.collect(path, n.Alias, depth+1)
 	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if err := collect(values, join(path, n.Content[i].Value), n.Content[i+1], depth+1); err != nil {
+			if err := c.collect(join(path, n.Content[i].Value), n.Content[i+1], depth+1); err != nil {
 				return err
 			}
 		}
@@ -96,12 +102,12 @@ func collect(values map[string]string, path string, n *yaml.Node, depth int) err
 				name += "#" + strconv.Itoa(i)
 			}
 			seen[name] = true
-			if err := collect(values, path+"["+name+"]", item, depth+1); err != nil {
+			if err := c.collect(path+"["+name+"]", item, depth+1); err != nil {
 				return err
 			}
 		}
 	default:
-		values[path] = scalar(n)
+		c.values[path] = scalar(n)
 	}
 	return nil
 }

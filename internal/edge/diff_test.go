@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -62,5 +63,12 @@ func TestDiffBombs(t *testing.T) {
 	}
 	if _, err := edge.Diff([]byte(bomb), []byte("Resources: {}")); err == nil {
 		t.Error("a billion values are compared")
+	}
+	bomb = "Resources:\n  a0: &a0 {x: 1}\n"
+	for i := range 9 {
+		bomb += fmt.Sprintf("  a%d: &a%d {%s}\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("k: *a%d, ", i), 10), ", "))
+	}
+	if _, err := edge.Diff([]byte(bomb), []byte("Resources: {}")); err == nil {
+		t.Error("a billion values with the same keys are compared")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -93,6 +94,9 @@ func Render(set *limit.Set, opts Options) (Result, error) {
 		return Result{Warnings: t.warnings}, errors.New("render edge: no limit of the file has a form there: the lines above say why")
 	}
 	text, err := t.text(set.File, opts.Kind)
+	if n := len(text); n > maxTemplateBytes {
+		t.warnings = append(t.warnings, Warning{1, fmt.Sprintf("the template has %d bytes: CloudFormation takes at most %d", n, maxTemplateBytes)})
+	}
 	return Result{Template: text, Warnings: t.warnings}, err
 }
 
@@ -123,8 +127,11 @@ func (t *template) text(file string, kind Kind) ([]byte, error) {
 		line("")
 		line("What the limits file says, and this template does not say or says in another form:")
 	}
-	for _, w := range t.warnings {
+	for _, w := range t.warnings[:min(maxComments, len(t.warnings))] {
 		line(w.Format(file))
+	}
+	if more := len(t.warnings) - maxComments; more > 0 {
+		line(fmt.Sprintf("%d more, which limitgate edge render prints", more))
 	}
 	whole := object{{key: "AWSTemplateFormatVersion", value: "2010-09-09"}, {key: "Description", value: t.description}}
 	for _, part := range []field{{key: "Parameters", value: t.parameters}, {key: "Resources", value: t.resources}, {key: "Outputs", value: t.outputs}} {
@@ -139,6 +146,14 @@ func (t *template) text(file string, kind Kind) ([]byte, error) {
 	return append([]byte(b.String()), body...), nil
 }
 
+// Bounds of a template. CloudFormation has all but maxComments, which bounds the comments.
+const (
+	maxTemplateBytes = 1_000_000
+	maxResources     = 500
+	maxOutputs       = 200
+	maxComments      = 200
+)
+
 // name names a limit for people.
 func name(l *limit.Limit) string {
 	switch {
@@ -150,10 +165,10 @@ func name(l *limit.Limit) string {
 	return l.ID
 }
 
-// printable replaces what would end a comment, or change a terminal.
+// printable replaces characters that would end a comment, or change a terminal or the direction of text.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffd {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
 			return '?'
 		}
 		return r

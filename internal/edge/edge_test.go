@@ -5,8 +5,12 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/edge"
@@ -154,6 +158,66 @@ func TestNothingToRender(t *testing.T) {
 		result, err := edge.Render(set, edge.Options{Kind: kind, Scope: edge.ScopeRegional, Margin: 2})
 		if err == nil || result.Template != nil || len(result.Warnings) == 0 {
 			t.Errorf("%s: %v, %v, %s", kind, err, result.Warnings, result.Template)
+		}
+	}
+}
+
+// TestHostilePlans checks that no name of a plan is one that CloudFormation would resolve, or that
+// changes the direction of text.
+func TestHostilePlans(t *testing.T) {
+	set := compile(t, `
+version: 1
+default_plan: "{{resolve:secretsmanager:db}}"
+plans:
+  "{{resolve:secretsmanager:db}}": [{id: a, by: [tenant], rate: 10/s, algorithm: fixed_window}]
+  "${AWS::StackName}": [{id: a, by: [tenant], rate: 10/s}]
+  "\u202eevil": [{id: a, by: [tenant], rate: 10/s}]
+`)
+	result, err := edge.Render(set, edge.Options{Kind: edge.KindUsagePlans})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(result.Template)) {
+		if strings.Contains(line, "\u202e") || !strings.HasPrefix(line, "#") && (strings.Contains(line, "{{") || strings.Contains(line, "${")) {
+			t.Errorf("the template has the line %q", line)
+		}
+	}
+}
+
+// TestTemplateBounds checks that templates keep the bounds of CloudFormation and WAF, and have a warning of
+// what they leave out.
+func TestTemplateBounds(t *testing.T) {
+	draw := func(head, row string, n int) string {
+		var b strings.Builder
+		b.WriteString(head)
+		for i := range n {
+			b.WriteString(strings.ReplaceAll(row, "%d", strconv.Itoa(i)))
+		}
+		return b.String()
+	}
+	const plan = "  p%d: [{id: a, by: [tenant], rate: 10/s}]\n"
+	const shared = "version: 1\nshared:\n  - {id: ip, by: [ip], rate: 100/s}\n"
+	for name, row := range map[string]struct {
+		kind           edge.Kind
+		limits, warned string
+	}{
+		"outputs":   {edge.KindUsagePlans, draw("version: 1\nplans:\n", plan, 250), "50 usage plans have no output: a template has at most 200"},
+		"resources": {edge.KindUsagePlans, draw("version: 1\nplans:\n", plan, 510), "plan p99 has no usage plan: a template has at most 500 resources"},
+		"routes":    {edge.KindWAF, draw(shared, "  - {id: r%d, by: [ip], when: {op: GET /r%d}, rate: 10/s}\n", 1000), "r999: rule ip: "},
+	} {
+		result, err := edge.Render(compile(t, row.limits), edge.Options{Kind: row.kind, Scope: edge.ScopeRegional, Margin: 2})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !slices.ContainsFunc(result.Warnings, func(w edge.Warning) bool { return strings.Contains(w.Text, row.warned) }) {
+			t.Errorf("%s: there is no warning %q", name, row.warned)
+		}
+		var template struct{ Resources, Outputs map[string]any }
+		if err := yaml.Unmarshal(result.Template, &template); err != nil || len(template.Resources) > 500 || len(template.Outputs) > 200 {
+			t.Errorf("%s: %v, %d resources, %d outputs", name, err, len(template.Resources), len(template.Outputs))
+		}
+		if len(result.Template) > 300_000 {
+			t.Errorf("%s: the template has %d bytes", name, len(result.Template))
 		}
 	}
 }

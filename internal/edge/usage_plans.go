@@ -51,6 +51,9 @@ func usagePlans(set *limit.Set) template {
 	if n := len(p.resources); n > maxUsagePlans {
 		p.warnings = append(p.warnings, Warning{1, fmt.Sprintf("these are %d usage plans: an account has %d in a region, unless AWS raises that", n, maxUsagePlans)})
 	}
+	if more := len(p.resources) - len(p.outputs); more > 0 {
+		p.warnings = append(p.warnings, Warning{1, fmt.Sprintf("%d usage plans have no output: a template has at most %d", more, maxOutputs)})
+	}
 	p.warnRest()
 	return p.template
 }

@@ -14,9 +14,13 @@ func (p *planRenderer) add(u usagePlan) {
 		p.warnings = append(p.warnings, Warning{1, fmt.Sprintf("plan %s has no usage plan: no limit by tenant alone holds all requests of its tenants", u.plan)})
 		return
 	}
+	if len(p.resources) == maxResources {
+		p.warnings = append(p.warnings, Warning{1, fmt.Sprintf("plan %s has no usage plan: a template has at most %d resources", u.plan, maxResources)})
+		return
+	}
 	p.plans[u.plan] = u
 	properties := object{
-		{key: "UsagePlanName", value: "limitgate-" + printable(u.plan)},
+		{key: "UsagePlanName", value: "limitgate-" + literal.Replace(printable(u.plan))},
 		{key: "Description", value: generated},
 		{key: "ApiStages", value: list{object{
 			{key: "ApiId", value: object{{key: "Ref", value: "ApiId"}}},
@@ -31,8 +35,15 @@ func (p *planRenderer) add(u usagePlan) {
 	}
 	id := p.resourceName(u.plan)
 	p.resources = append(p.resources, field{key: id, value: object{{key: "Type", value: "AWS::ApiGateway::UsagePlan"}, {key: "Properties", value: properties}}})
+	if len(p.outputs) == maxOutputs {
+		return
+	}
 	p.outputs = append(p.outputs, field{key: id, value: object{{key: "Value", value: object{{key: "Ref", value: id}}}}})
 }
+
+// literal replaces characters of references, which CloudFormation resolves in any text: ${NAME} and
+// {{resolve:SERVICE:NAME}}.
+var literal = strings.NewReplacer("${", "--", "{{", "--")
 
 // stricter reports whether a usage plan may deny what another one admits.
 func (u usagePlan) stricter(other usagePlan) bool {

@@ -16,6 +16,7 @@ const (
 	minRuleLimit = 10            // requests in a window
 	maxRuleLimit = 2_000_000_000 // requests in a window
 	includedWCU  = 1500          // of a web ACL, without a surcharge
+	maxAddresses = 10_000        // of an IP set
 	maxWCU       = 5000
 )
 
@@ -168,6 +169,8 @@ func (w *waf) add(r rule) {
 	switch cost := r.wcu(); {
 	case len(w.rules) == maxRateRules:
 		why = fmt.Sprintf("a web ACL has at most %d rate-based rules", maxRateRules)
+	case slices.ContainsFunc(families(r.outside), func(f family) bool { return len(f.nets) > maxAddresses }):
+		why = fmt.Sprintf("a set of WAF has at most %d addresses", maxAddresses)
 	case w.wcu+cost > maxWCU:
 		why = fmt.Sprintf("a web ACL has at most %d WCU", maxWCU)
 	default:

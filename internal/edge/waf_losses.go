@@ -94,7 +94,7 @@ func (w *waf) warnRest() {
 	warnOverrides(&w.template, w.all, "WAF does not know tenants")
 }
 
-// maxNamed bounds the tenants named in a warning.
+// maxNamed bounds the tenants named in a warning, and the limits named in a comment.
 const maxNamed = 10
 
 // warnOverrides warns once of all tenants with limits of their own.

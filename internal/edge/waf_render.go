@@ -88,8 +88,11 @@ const generated = "Written by limitgate edge render"
 // comment explains the numbers of a rule.
 func (r rule) comment(margin float64) string {
 	var parts []string
-	for _, l := range r.of.sum {
+	for _, l := range r.of.sum[:min(maxNamed, len(r.of.sum))] {
 		parts = append(parts, fmt.Sprintf("%s (line %d, %s)", name(l), l.Line, l.Describe()))
+	}
+	if more := len(r.of.sum) - maxNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
 	text := strings.Join(parts, " and ")
 	if r.raised != nil {

@@ -267,6 +267,9 @@ func TestWAFCapacity(t *testing.T) {
 		}
 	}
 	rules, warnings := wafRules(t, file, nil)
+	if !strings.Contains(warnings, " bytes: CloudFormation takes at most 1000000") {
+		t.Error("a template that is too large has no warning")
+	}
 	if len(rules) != 2 || !strings.Contains(warnings, "the rules take 4004 WCU: above 1500") || !strings.Contains(warnings, "rule ip2 is left out: a web ACL has at most 5000 WCU") {
 		t.Errorf("%s\n%.2000s", namesOf(rules), warnings)
 	}

@@ -9,7 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // Result is a limits file, and what it does not say.
@@ -99,7 +102,7 @@ func (d *draft) add(l imported) bool {
 
 // result writes the file.
 func (d *draft) result() Result {
-	used := map[string]int{}
+	used := names{}
 	name(d.tenant, used)
 	name(d.shared, used)
 	var b strings.Builder
@@ -125,13 +128,10 @@ func (d *draft) result() Result {
 
 // name makes the ids unique, and names the limits that others replace: those without conditions
 // that count by the same.
-func name(limits []imported, used map[string]int) {
+func name(limits []imported, used names) {
 	for i := range limits {
 		l := &limits[i]
-		l.id = word(l.id)
-		if used[l.id]++; used[l.id] > 1 {
-			l.id = fmt.Sprintf("%s-%d", l.id, used[l.id])
-		}
+		l.id = used.unique(word(l.id))
 	}
 	general := map[string]string{}
 	place := func(l *imported) string { return l.group + ":" + strings.Join(l.by, ",") }
@@ -150,21 +150,21 @@ func name(limits []imported, used map[string]int) {
 
 // write writes a limit.
 func (l *imported) write(b *strings.Builder, indent string) {
-	fmt.Fprintf(b, "%s- {id: %s", indent, l.id)
+	fmt.Fprintf(b, "%s- {id: %s", indent, plain(l.id))
 	if len(l.by) > 0 || l.action == "" {
-		fmt.Fprintf(b, ", by: [%s]", strings.Join(l.by, ", "))
+		fmt.Fprintf(b, ", by: [%s]", plains(l.by))
 	}
 	for i, c := range l.when {
 		begin := ", when: {"
 		if i > 0 {
 			begin = ", "
 		}
-		fmt.Fprintf(b, "%s%s: %s", begin, c.dimension, quoted(c.pattern))
+		fmt.Fprintf(b, "%s%s: %s", begin, plain(c.dimension), quoted(c.pattern))
 	}
 	if len(l.when) > 0 {
 		b.WriteString("}")
 	}
-	for _, field := range []struct{ name, value string }{{"group", l.group}, {"action", l.action}, {"rate", l.rate}, {"algorithm", l.algorithm}} {
+	for _, field := range []struct{ name, value string }{{"group", plain(l.group)}, {"action", l.action}, {"rate", l.rate}, {"algorithm", l.algorithm}} {
 		if field.value != "" {
 			fmt.Fprintf(b, ", %s: %s", field.name, field.value)
 		}
@@ -173,7 +173,7 @@ func (l *imported) write(b *strings.Builder, indent string) {
 		fmt.Fprintf(b, ", burst: %d", l.burst)
 	}
 	if len(l.replaces) > 0 {
-		fmt.Fprintf(b, ", replaces: [%s]", strings.Join(l.replaces, ", "))
+		fmt.Fprintf(b, ", replaces: [%s]", plains(l.replaces))
 	}
 	if l.shadow {
 		b.WriteString(", mode: shadow")
@@ -192,6 +192,51 @@ func (l *imported) write(b *strings.Builder, indent string) {
 func quoted(text string) string {
 	content, _ := json.Marshal(text) // a string has no marshaler that fails
 	return string(content)
+}
+
+// plain returns a word as a YAML scalar that is text: null is none without quotes.
+func plain(word string) string {
+	if strings.EqualFold(word, "null") {
+		return quoted(word)
+	}
+	return word
+}
+
+// plains returns words as the items of a YAML list.
+func plains(words []string) string {
+	out := make([]string, 0, len(words))
+	for _, w := range words {
+		out = append(out, plain(w))
+	}
+	return strings.Join(out, ", ")
+}
+
+// names are the names that are used, each with the number that its next copy gets.
+type names map[string]int
+
+// unique returns a name that is not used yet: the given one, or one with a number behind it.
+func (u names) unique(name string) string {
+	free := name
+	for u[free] > 0 {
+		u[name]++
+		suffix := "-" + strconv.Itoa(u[name])
+		free = name[:min(len(name), maxWord-len(suffix))] + suffix
+	}
+	u[free] = 1
+	return free
+}
+
+// repeated returns the first key that stands in a mapping twice, or "".
+func repeated(n *yaml.Node) string {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i].Value
+		if seen[key] {
+			return key
+		}
+		seen[key] = true
+	}
+	return ""
 }
 
 // word returns text as a name of a limit, a group or a dimension.

@@ -89,7 +89,7 @@ func FuzzNginx(f *testing.F) { fuzz(f, "testdata/*.conf", Nginx) }
 func FuzzKong(f *testing.F) { fuzz(f, "testdata/*.yaml", Kong) }
 
 // FuzzRules reads any list of rules.
-func FuzzRules(f *testing.F) { fuzz(f, "testdata/*.json", Rules) }
+func FuzzRules(f *testing.F) { fuzz(f, "testdata/*.[jr]*[ns]", Rules) }
 
 func fuzz(f *testing.F, seeds string, read func([]byte) (Result, error)) {
 	paths, _ := filepath.Glob(seeds)

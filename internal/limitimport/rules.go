@@ -1,8 +1,10 @@
 package limitimport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,12 +26,16 @@ func Rules(content []byte) (Result, error) {
 	if list.Kind != yaml.SequenceNode {
 		list = value(list, "rules")
 	}
-	r := &rules{ids: map[string]int{}}
+	r := &rules{ids: names{}}
 	for _, n := range list.Content {
 		r.rule(resolved(n))
 	}
 	if len(r.tenant)+len(r.shared) == 0 {
 		r.remark(1, "there is no rule that can be imported")
+	}
+	if limits := len(r.tenant) + len(r.shared); limits > usualLevels { // each is a group of its own
+		r.maxLevels = min(limits, mostLevels)
+		r.remark(1, "max_levels is raised: one request could meet %d limits", limits)
 	}
 	return r.result(), nil
 }
@@ -37,7 +43,7 @@ func Rules(content []byte) (Result, error) {
 // rules is a list of rules that is being read.
 type rules struct {
 	draft
-	ids map[string]int // how many rules have each id
+	ids names
 }
 
 // ruleFields are the fields of a rule.
@@ -49,9 +55,10 @@ func (r *rules) rule(n *yaml.Node) {
 		r.remark(n.Line, "a rule is not imported: it has no fields")
 		return
 	}
-	id := word(scalar(n, "rule_id"))
-	if r.ids[id]++; r.ids[id] > 1 { // rules of one group would take the place of each other
-		id = fmt.Sprintf("%s-%d", id, r.ids[id])
+	id := r.ids.unique(word(scalar(n, "rule_id"))) // rules of one group would take the place of each other
+	if key := repeated(n); key != "" {
+		r.remark(n.Line, "%s is not imported: the field %s stands there twice", id, cut(key))
+		return
 	}
 	switch how := strings.ToLower(scalar(n, "enabled")); how {
 	case "", "true", "yes", "on", "1":
@@ -80,6 +87,13 @@ func (r *rules) rule(n *yaml.Node) {
 	if !r.capacity(n, &l) {
 		return
 	}
+	if strings.HasSuffix(l.rate, "/month") {
+		l.algorithm = "fixed_window" // a month follows the calendar, which others cannot
+		if l.burst > 0 {
+			r.remark(n.Line, "%s: capacity is not read, since a rate per month has no burst", id)
+			l.burst = 0
+		}
+	}
 	switch how := scalar(n, "on_fail"); how {
 	case "", "open", "allow":
 	case "closed", "close", "deny":
@@ -91,50 +105,56 @@ func (r *rules) rule(n *yaml.Node) {
 	r.add(l)
 }
 
-// periods are the words of per that say a time.
-var periods = map[string]string{"second": "s", "sec": "s", "s": "s", "minute": "m", "min": "m", "m": "m", "hour": "h", "h": "h", "day": "d", "d": "d"}
+// units are the words of per and of rates that say a time.
+var units = map[string]string{"second": "s", "sec": "s", "s": "s", "minute": "m", "min": "m", "m": "m", "hour": "h", "h": "h", "day": "d", "d": "d"}
 
-// per reads by what a rule counts, a period or dimensions, and returns its period.
+// maxPeriodDigits bounds the number of units in a period.
+const maxPeriodDigits = 9
+
+// periodOf returns a period such as minute, 5m or month as limits files write it, and whether it is
+// one.
+func periodOf(text string) (period string, ok bool) {
+	text = strings.ToLower(text)
+	if text == "month" {
+		return text, true
+	}
+	word := strings.TrimLeft(text, "0123456789")
+	unit, digits := cmp.Or(units[word], units[strings.TrimSuffix(word, "s")]), text[:len(text)-len(word)]
+	if unit == "" || digits == "" {
+		return unit, unit != ""
+	}
+	digits = strings.TrimLeft(digits, "0")
+	if digits == "" || len(digits) > maxPeriodDigits {
+		return "", false
+	}
+	if digits == "1" {
+		digits = ""
+	}
+	return digits + unit, true
+}
+
+// per reads by what a rule counts, a period or dimensions, and returns its period, or "".
 func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
-	period = "s"
-	var words []string
-	if list := items(n, "per"); list != nil {
-		for _, item := range list {
-			words = append(words, resolved(item).Value)
-		}
-	} else if text := scalar(n, "per"); text != "" {
-		words = strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == '+' || c == ' ' })
+	words, ok := r.perWords(n, l.id)
+	if !ok {
+		return "", false
 	}
-	timed := false
 	for _, w := range words {
-		if p := periods[strings.ToLower(w)]; p != "" {
-			period, timed = p, true
-			continue
-		}
-		if w[0] >= '0' && w[0] <= '9' {
-			if periods[strings.ToLower(strings.TrimLeft(w, "0123456789"))] == "" {
-				r.remark(n.Line, "%s is not imported: per %s is neither a period, such as minute or 5m, nor a dimension", l.id, cut(w))
-				return "", false
-			}
-			period, timed = strings.ToLower(w), true
-			continue
-		}
-		name := word(strings.ToLower(w))
-		switch name {
-		case "client", "consumer", "customer", "api_key", "key":
-			r.remark(n.Line, "%s: per %s counts by tenant", l.id, name)
-			name = "tenant"
-		case "global", "all", "route":
-			continue
-		case "address", "remote_addr":
-			name = "ip"
-		}
-		l.by = append(l.by, name)
-		if name != "tenant" && name != "ip" && name != "op" {
-			r.remark(n.Line, "%s: services send DIM %s; a request without it is not counted", l.id, name)
+		found, isPeriod := periodOf(w)
+		switch {
+		case isPeriod && period != "" && found != period:
+			r.remark(n.Line, "%s is not imported: per names two periods", l.id)
+			return "", false
+		case isPeriod:
+			period = found
+		case w[0] >= '0' && w[0] <= '9':
+			r.remark(n.Line, "%s is not imported: per %s is neither a period, such as minute or 5m, nor a dimension", l.id, cut(w))
+			return "", false
+		default:
+			r.dimension(n, l, word(strings.ToLower(w)))
 		}
 	}
-	if !timed && !strings.Contains(scalar(n, "rate"), "/") {
+	if period == "" && !strings.Contains(scalar(n, "rate"), "/") {
 		r.remarkOnce(n.Line, "a rate without a period is one of a second")
 	}
 	if len(l.by) == 0 {
@@ -145,6 +165,43 @@ func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 		return "", false
 	}
 	return period, true
+}
+
+// perWords returns the words of per, none of them empty.
+func (r *rules) perWords(n *yaml.Node, id string) (words []string, ok bool) {
+	texts := []string{scalar(n, "per")}
+	for _, item := range items(n, "per") {
+		item = resolved(item)
+		if item.Kind != yaml.ScalarNode || strings.TrimSpace(item.Value) == "" {
+			r.remark(item.Line, "%s is not imported: per has an item that is no text", id)
+			return nil, false
+		}
+		texts = append(texts, item.Value)
+	}
+	for _, text := range texts {
+		words = append(words, strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == '+' || c == ' ' })...)
+	}
+	return words, true
+}
+
+// dimension adds a dimension to those by which a limit counts.
+func (r *rules) dimension(n *yaml.Node, l *imported, name string) {
+	switch name {
+	case "client", "consumer", "customer", "api_key", "key":
+		r.remark(n.Line, "%s: per %s counts by tenant", l.id, name)
+		name = "tenant"
+	case "global", "all", "route":
+		return
+	case "address", "remote_addr":
+		name = "ip"
+	}
+	if slices.Contains(l.by, name) {
+		return
+	}
+	l.by = append(l.by, name)
+	if name != "tenant" && name != "ip" && name != "op" {
+		r.remark(n.Line, "%s: services send DIM %s; a request without it is not counted", l.id, name)
+	}
 }
 
 // maxBy bounds the dimensions of an imported limit.
@@ -162,6 +219,9 @@ func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
 		return r.pattern(m, id)
 	case m.Kind != yaml.MappingNode:
 		r.remark(m.Line, "%s is not imported: match is neither a text nor fields", id)
+		return nil, false
+	case repeated(m) != "":
+		r.remark(m.Line, "%s is not imported: %s of match stands there twice", id, cut(repeated(m)))
 		return nil, false
 	}
 	for i := 0; i+1 < len(m.Content); i += 2 {
@@ -213,25 +273,27 @@ func (r *rules) isPrefix(m *yaml.Node, id string) bool {
 	return true
 }
 
-// rate reads a number of requests a period, or COUNT/PERIOD.
+// rate reads a number of requests a period, or COUNT/PERIOD. Period is that of per, or "".
 func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
-	text := scalar(n, "rate")
-	if count, of, found := strings.Cut(text, "/"); found {
-		p := periods[strings.ToLower(of)]
-		if p == "" {
-			return text, true // lint says whether it is one
+	text, own, found := strings.Cut(scalar(n, "rate"), "/")
+	if found {
+		of, ok := periodOf(own)
+		switch {
+		case !ok:
+			r.remark(n.Line, "%s is not imported: %s of its rate is no period, such as minute, 5m or month", id, cut(own))
+			return "", false
+		case period != "" && of != period:
+			r.remark(n.Line, "%s is not imported: its rate and per name two periods", id)
+			return "", false
 		}
-		period, text = p, count
+		period = of
 	}
 	count, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || count < 1 {
 		r.remark(n.Line, "%s is not imported: rate %s is no whole number above zero", id, cut(text))
 		return "", false
 	}
-	if digits := strings.TrimRight(period, "smhd"); digits == "1" {
-		period = strings.TrimPrefix(period, "1")
-	}
-	return fmt.Sprintf("%d/%s", count, period), true
+	return fmt.Sprintf("%d/%s", count, cmp.Or(period, "s")), true
 }
 
 // capacity reads the burst.

@@ -1,5 +1,5 @@
 // Command sbom prints a CycloneDX bill of materials of Go binaries, from the modules that the
-// linker has recorded in them.
+// linker has recorded in them. The version of the program is an argument, since these have none.
 package main
 
 import (
@@ -12,24 +12,24 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/sbom BINARY")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/sbom BINARY VERSION")
 		os.Exit(64)
 	}
-	if err := write(os.Args[1]); err != nil {
+	if err := write(os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// write prints the bill of materials of a binary.
-func write(path string) error {
+// write prints the bill of materials of a binary of a version.
+func write(path, version string) error {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read build information: %w", err)
 	}
 	bom := cdx.NewBOM()
-	main := component(cdx.ComponentTypeApplication, info.Main.Path, info.Main.Version)
+	main := component(cdx.ComponentTypeApplication, info.Main.Path, version)
 	main.Name = filepath.Base(path)
 	bom.Metadata = &cdx.Metadata{Component: &main}
 	parts := []cdx.Component{component(cdx.ComponentTypeLibrary, "std", info.GoVersion)}
