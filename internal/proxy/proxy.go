@@ -235,48 +235,12 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 	st := p.limits.Status()
 	p.log.Info("listening", "addr", p.front.Addr().String(), "admin", p.adminAddr(), "http", p.httpAddr(), "rls", p.rls.addr(), "store", p.StoreKind(), "instances", p.settings.Instances.String(), "limits", st.Source, "version", st.Version)
-	front := []func(context.Context) error{
-		func(ctx context.Context) error {
-			p.count.WaitFirst(ctx)
-			if p.ready != nil && ctx.Err() == nil {
-				p.ready()
-			}
-			return p.server.Run(ctx, p.front)
-		},
-		p.limits.Run,
-		p.watchRollout,
-		p.passSignals,
-	}
-	if p.users != nil {
-		front = append(front, p.users.parts()...)
-	}
-	if p.bypass != nil {
-		front = append(front, p.bypass.parts()...)
-	}
-	if p.admin != nil {
-		front = append(front, p.runAdmin, p.dashboard.Run, p.history.Run)
-	}
-	if p.http != nil {
-		front = append(front, p.runHTTP)
-	}
-	if p.rls != nil {
-		front = append(front, func(ctx context.Context) error {
-			p.count.WaitFirst(ctx)
-			return p.rls.run(ctx)
-		})
-	}
-	if p.memory != nil {
-		front = append(front, p.watchOverflow)
-	}
-	if p.cluster != nil {
-		front = append(front, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling)
-	}
 	afterFront := []run.Part{p.limiter.Run}
 	if p.bypass != nil { // which logs the uses of the last requests
 		afterFront = append(afterFront, p.bypass.tokens.Run)
 	}
 	stages := []func(context.Context) error{
-		func(ctx context.Context) error { return run.All(ctx, front...) },
+		func(ctx context.Context) error { return run.All(ctx, p.fronts(without)...) },
 		func(ctx context.Context) error { return run.All(ctx, afterFront...) },
 	}
 	if outputs := p.outputs(); len(outputs) > 0 {
@@ -290,6 +254,48 @@ func (p *Proxy) Run(ctx context.Context) error {
 	err := run.Stages(ctx, append(stages, p.loops.Run)...)
 	p.log.Info("stopped")
 	return err
+}
+
+// fronts returns the parts that run until the proxy drains: what answers clients, and what changes
+// limits and rights. without reports that the store was not reached at the start.
+func (p *Proxy) fronts(without bool) []run.Part {
+	parts := []run.Part{
+		func(ctx context.Context) error {
+			p.count.WaitFirst(ctx)
+			if p.ready != nil && ctx.Err() == nil {
+				p.ready()
+			}
+			return p.server.Run(ctx, p.front)
+		},
+		p.limits.Run,
+		p.watchRollout,
+		p.passSignals,
+	}
+	if p.users != nil {
+		parts = append(parts, p.users.parts()...)
+	}
+	if p.bypass != nil {
+		parts = append(parts, p.bypass.parts()...)
+	}
+	if p.admin != nil {
+		parts = append(parts, p.runAdmin, p.dashboard.Run, p.history.Run)
+	}
+	if p.http != nil {
+		parts = append(parts, p.runHTTP)
+	}
+	if p.rls != nil {
+		parts = append(parts, func(ctx context.Context) error {
+			p.count.WaitFirst(ctx)
+			return p.rls.run(ctx)
+		})
+	}
+	if p.memory != nil {
+		parts = append(parts, p.watchOverflow)
+	}
+	if p.cluster != nil {
+		parts = append(parts, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling)
+	}
+	return parts
 }
 
 // Addr returns the address that clients connect to.

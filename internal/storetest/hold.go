@@ -148,6 +148,20 @@ func reservationDenied(t *testing.T, store limiter.Store) {
 	}
 }
 
+// acquired returns the slots that remain after the acquisition of a step, or -1 if it is denied.
+func acquired(t *testing.T, step int, d limit.Decision) int64 {
+	if d.LimitID() != "inflight" {
+		t.Errorf("step %d: bound by %s", step, d.LimitID())
+	}
+	if d.Allowed {
+		return d.Remaining
+	}
+	if d.RetryAfter <= 0 || d.RetryAfter > time.Minute.Milliseconds() {
+		t.Errorf("step %d: to be tried again after %d ms", step, d.RetryAfter)
+	}
+	return -1
+}
+
 // slots checks that no more slots are held than the limit, and that released slots can be
 // taken again.
 func slots(t *testing.T, store limiter.Store) {
@@ -188,15 +202,7 @@ func slots(t *testing.T, store limiter.Store) {
 		case "release":
 			got = int64(change(limit.ChangeRelease, step.id))
 		default:
-			d := acquire(step.id)
-			if d.Allowed {
-				got = d.Remaining
-			} else if d.RetryAfter <= 0 || d.RetryAfter > time.Minute.Milliseconds() {
-				t.Errorf("step %d: to be tried again after %d ms", n, d.RetryAfter)
-			}
-			if d.LimitID() != "inflight" {
-				t.Errorf("step %d: bound by %s", n, d.LimitID())
-			}
+			got = acquired(t, n, acquire(step.id))
 		}
 		if got != step.want {
 			t.Errorf("step %d, %s %s: %d, want %d", n, step.do, step.id, got, step.want)
