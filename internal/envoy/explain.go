@@ -89,9 +89,7 @@ func (s *Service) look(q *question) {
 			continue
 		}
 		q.batch.Reset()
-		for i := range q.ask {
-			q.batch.Requests = append(q.batch.Requests, limit.Request{Key: q.ask[i].Counter, Cost: 1, Descriptors: q.ask[i : i+1 : i+1]})
-		}
+		q.askEach()
 		s.opts.Limiter.Peek(&q.batch)
 		for i, n := range q.asked {
 			b, it := &q.bound[n], &q.batch.Items(i)[0]
