@@ -124,17 +124,9 @@ func (s *Service) bindOverride(q *question, c *config, entries []rlsconfig.Entry
 		return strconv.AppendInt(dst, b.policy.seconds(), 10)
 	})
 	if r := c.limits[b.rule]; r != nil {
-		b.stats = s.statsOf(r, b.rule, entries)
+		b.met = metRule{b.rule, r, entries}
 	}
 	b.rule = nil
-}
-
-// statsOf returns the counters of a rule for entries.
-func (s *Service) statsOf(l *ruleLimits, r *rlsconfig.Rule, entries []rlsconfig.Entry) *ruleStats {
-	if l.valued {
-		return s.stats.ofValues(r, l.stats, entries)
-	}
-	return l.stats
 }
 
 // unitOf returns the unit of a request, or false if it does not exist. Its numbers are those of the
