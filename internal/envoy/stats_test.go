@@ -66,7 +66,9 @@ descriptors:
 	}
 	for range 2 { // of rules that count nothing, and of an explanation
 		ask(t, s, "free=ann,replaced=bob,by=x", 0)
-		s.explain(&rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "user=explained limit=1/99")}})
+		if _, err := s.explain(&rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "user=explained limit=1/99")}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if n := s.stats.badOverrides.Load(); n != 0 {
 		t.Errorf("an explanation counts %d invalid limits", n)
