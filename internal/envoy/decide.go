@@ -26,6 +26,9 @@ func (b *bound) verdict(it *limit.Item) {
 	}
 	b.remaining = it.Remaining
 	b.over = it.Denies() || it.Cost == 0 && it.Remaining == 0
+	if b.quota && b.limit.OnError == limit.OnErrorClosed && it.Source == limit.SourceBackstop {
+		b.over, b.remaining = true, 0 // the limit of a quota is one in shadow mode, which nothing else closes
+	}
 	switch {
 	case b.limit.Params.Algorithm == bucket.AlgorithmFixedWindow: // whose windows follow from the policy
 	case b.over:

@@ -108,6 +108,7 @@ func (o *overrides) of(domain *rlsconfig.Domain, p policy) *ruleLimits {
 	l.enforced, l.shadow = newLimits(domain.Name+" (limit of the request)", p)
 	if domain.FailsClosed && l.enforced != nil {
 		l.enforced.CloseByDefault()
+		l.shadow.CloseByDefault()
 	}
 	o.known.Add(key, l)
 	return l
