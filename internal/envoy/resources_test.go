@@ -169,3 +169,33 @@ func TestResourcesAway(t *testing.T) {
 		}
 	})
 }
+
+// TestResourcesFlood: a server whose resources change all the time does not fill the log with warnings.
+func TestResourcesFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log syncbuffer.Buffer
+		r, err := NewResources("", rlsconfig.Options{}, newService(t, Behaviour{}), slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 50 { // of five seconds
+			config := &rlsxds.RateLimitConfig{Name: "r", Domain: "mesh"}
+			for n := range 100 {
+				config.Descriptors = append(config.Descriptors, &rlsxds.RateLimitDescriptor{
+					Key: fmt.Sprint("a*", n), RateLimit: &rlsxds.RateLimitPolicy{Unit: rlsxds.RateLimitUnit_DAY, RequestsPerUnit: uint32(i)},
+				})
+			}
+			content, err := proto.Marshal(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Apply([][]byte{content}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if lines := strings.Count(log.String(), "\n"); lines != maxWarnings {
+			t.Errorf("%d lines are logged, want %d", lines, maxWarnings)
+		}
+	})
+}
