@@ -62,7 +62,7 @@ func (s *Service) Explain(w http.ResponseWriter, r *http.Request) {
 
 // explain explains a request, which has passed checkRequest. The error is errBusy.
 func (s *Service) explain(req *rls.RateLimitRequest) (explanation, error) {
-	x := explanation{Domain: req.GetDomain(), Admitted: true}
+	x := explanation{Domain: req.GetDomain(), Admitted: true, Descriptors: []explainedCondition{}}
 	if slices.Contains(s.opts.Native, req.GetDomain()) {
 		x.Note = "the domain is native: limitgate explain TENANT OP IP explains its checks"
 		return x, nil
@@ -70,7 +70,7 @@ func (s *Service) explain(req *rls.RateLimitRequest) (explanation, error) {
 	q := &question{behaviour: &s.opts.Behaviour, now: s.opts.Now()}
 	s.resolve(q, req)
 	if q.domain == nil {
-		x.Note = fmt.Sprintf("there is no domain %.64q, so the request is admitted; the domains are %s", req.GetDomain(), strings.Join(s.config.Load().rules.Domains(), ", "))
+		x.Note = fmt.Sprintf("there is no domain %.64q, so the request is admitted; %s", req.GetDomain(), someOf(s.config.Load().rules.Domains()))
 		return x, nil
 	}
 	n := int64(len(q.bound))
@@ -85,6 +85,20 @@ func (s *Service) explain(req *rls.RateLimitRequest) (explanation, error) {
 		x.Descriptors = append(x.Descriptors, s.explainBound(q, req, i))
 	}
 	return x, nil
+}
+
+// someOf lists the first of the names of domains.
+func someOf(domains []string) string {
+	const most = 8
+	listed := domains[:min(len(domains), most)]
+	switch more := len(domains) - most; {
+	case len(domains) == 0:
+		return "there are no domains"
+	case more > 0:
+		return fmt.Sprintf("the domains are %s, and %d more", strings.Join(listed, ", "), more)
+	default:
+		return "the domains are " + strings.Join(listed, ", ")
+	}
 }
 
 // sumUp makes descriptors over whose counter has not enough for them behind others of the request.

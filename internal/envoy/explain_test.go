@@ -13,6 +13,7 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
+	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/memory"
 )
 
@@ -137,5 +138,29 @@ func TestExplainAgrees(t *testing.T) {
 	s.inProgress.Add(maxInProgress)
 	if _, err := s.explain(&rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "b=1")}}); !errors.Is(err, errBusy) {
 		t.Errorf("beside too many others: %v", err)
+	}
+}
+
+// TestExplainDomains: an explanation of an unknown domain names some of those that there are.
+func TestExplainDomains(t *testing.T) {
+	s := newService(t, Behaviour{})
+	for n, want := range map[int]string{
+		0:  "; there are no domains",
+		2:  "; the domains are d0, d1",
+		8:  "; the domains are d0, d1, d2, d3, d4, d5, d6, d7",
+		10: "; the domains are d0, d1, d2, d3, d4, d5, d6, d7, and 2 more",
+	} {
+		var files []rlsconfig.File
+		for i := range n {
+			files = append(files, rlsconfig.File{Name: fmt.Sprint(i), Content: fmt.Appendf(nil, "domain: d%d\ndescriptors: [{key: a}]\n", i)})
+		}
+		c, problems := rlsconfig.Parse(files, rlsconfig.Options{})
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		s.SetConfig(c)
+		if x := explainText(t, s, "a=1", 0); !strings.HasSuffix(x.Note, want) || x.Descriptors == nil {
+			t.Errorf("%d domains: %s, want %s", n, x.Note, want)
+		}
 	}
 }
