@@ -254,8 +254,8 @@ func serviceOf(t *testing.T, store limiter.Store, m *model, prefix string, rando
 		t.Fatal(err)
 	}
 	c, problems := rlsconfig.Parse([]rlsconfig.File{{Name: "rules.yaml", Content: []byte(rules)}}, opts)
-	if len(problems) > 0 {
-		t.Fatal(problems)
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
 	}
 	l := limiter.New(limiter.Options{Store: store, Backstop: backstop.New(backstop.Options{}), Timeout: 5 * time.Second, DenyCacheSize: random.IntN(2) * 100},
 		storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "1/366d"}))
