@@ -171,6 +171,16 @@ func TestClosedDomain(t *testing.T) {
 			t.Errorf("%s: %s, want %s", descriptors, got, want)
 		}
 	}
+	open := extended(t, store, 10*time.Millisecond, "version: 1\n").config.Load()
+	for _, c := range []struct {
+		config *config
+		want   string
+	}{{s.config.Load(), "OVER_LIMIT"}, {open, "OK"}, {s.config.Load(), "OVER_LIMIT"}} { // as the present domain has it
+		s.config.Store(c.config)
+		if got, _, _ := strings.Cut(ask(t, s, "exempt=1 limit=5/1", 0), ","); got != c.want {
+			t.Errorf("a limit of a request: %s, want %s", got, c.want)
+		}
+	}
 	s.opts.Quota = true // of limits of requests too
 	for descriptors, want := range map[string]string{"exempt=1 limit=5/1": "OVER_LIMIT", "exempt=1 limit=5/1,q1=9": "OK"} {
 		if got, _, _ := strings.Cut(ask(t, s, descriptors, 0), ","); got != want {

@@ -42,7 +42,7 @@ descriptors:
 	}
 	s := newService(t, Behaviour{})
 	s.SetConfig(parse(file))
-	for _, descriptors := range []string{"plain=x", "remote_address=10.0.0.1", "user=ann", "user=ann", "user=bob", "user=" + strings.Repeat("x", 200), "route=a method=GET"} {
+	for _, descriptors := range []string{"plain=x", "remote_address=10.0.0.1", "user=ann", "user=ann", "user=bob", "user=" + strings.Repeat("x", 200), "user=\xff", "route=a method=GET"} {
 		ask(t, s, descriptors, 0)
 	}
 	series := func() string {
@@ -73,7 +73,7 @@ descriptors:
 	if n := s.stats.badOverrides.Load(); n != 0 {
 		t.Errorf("an explanation counts %d invalid limits", n)
 	}
-	const want = "by  2, free  0, plain  1, remote_address  1, replaced  0, route method_* 0, route_a method_* 1, user  1, user_ann  2, user_bob  1"
+	const want = "by  2, free  0, plain  1, remote_address  1, replaced  0, route method_* 0, route_a method_* 1, user  2, user_ann  2, user_bob  1"
 	if got := series(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

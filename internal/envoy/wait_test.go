@@ -22,7 +22,8 @@ domains:
       a: {algorithm: token_bucket, also: [{id: fast, rate: 5/m, algorithm: token_bucket}]}
       b: {algorithm: sliding_window}
       remote_address: {algorithm: token_bucket}
-      dark: {also: [{id: month, rate: 2/month}]}
+      dark: {algorithm: token_bucket}
+      q2: {algorithm: token_bucket}
       q1: {algorithm: token_bucket, also: [{id: first, rate: 1/300d, algorithm: token_bucket}]}
 `
 	const day = 24 * 60 * 60
@@ -36,8 +37,9 @@ domains:
 		{"remote_address=3 hits=3,a=3 hits=5", "remote_address=3,a=3", 121 * day, 122 * day}, // the longer of two
 		{"a=4", "a=4,a=4 hits=9", 0, 0},                                                      // more hits than the limit holds
 		{"q1=1", "q1=1", 299 * day, 300 * day},
-		{"q1=2 hits=2", "q1=2,q2=2 hits=5", 1, 182 * day}, // the shorter one of quotas
-		{"a=5 hits=5", "a=5,dark=5", 72 * day, 73 * day},
+		{"q1=5", "q1=5 hits=2", 0, 0},                                  // its further limit never holds 2
+		{"q1=2 hits=2,q2=2 hits=4", "q2=2,q1=2", 90 * day, 92 * day},   // the shorter one of quotas
+		{"a=6 hits=5,dark=6 hits=2", "a=6,dark=6", 72 * day, 73 * day}, // a shadow denies nothing
 	} {
 		s := extended(t, memory.New(memory.Options{}), time.Second, waits)
 		ask(t, s, c.first, 0)
