@@ -156,6 +156,7 @@ func TestSlowScrape(t *testing.T) {
 		s.Stats().Collect(metrics)
 		close(metrics)
 	}()
+	read := 0
 	<-metrics // the next one waits
 	answered := make(chan string)
 	go func() { answered <- ask(t, s, "user=ann", 0) }()
@@ -168,9 +169,12 @@ func TestSlowScrape(t *testing.T) {
 		t.Error("a request waits for a scrape")
 		defer func() { <-answered }()
 	}
-	for range metrics { // to the end
+	for range metrics {
+		read++
 	}
-	<-ended
+	if <-ended; read == 0 {
+		t.Error("there are no metrics")
+	}
 }
 
 // TestHitsOfBurst: hits up to what a bucket holds are counted, whatever its rate is.

@@ -166,7 +166,7 @@ descriptors:
       - {key: user, value: "x*", rate_limit: {unit: hour, requests_per_unit: 1}}
       - {key: user, value: "y*", share_threshold: true, rate_limit: {unit: hour, requests_per_unit: 1}}
 `
-	hash := func(dst []byte, value string) []byte { return append(dst, "hashed"...) }
+	hash := func(dst []byte, _ string) []byte { return append(dst, "hashed"...) }
 	for _, row := range []struct {
 		tenantKey, addresses string
 		entries              []Entry
