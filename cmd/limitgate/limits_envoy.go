@@ -144,6 +144,12 @@ func limitOf(r *rlsconfig.Rule) string {
 	if r.Own.Limit != nil {
 		text += ofExtension(r.Own.Limit)
 	}
+	switch r.OnDenied {
+	case rlsconfig.OnDeniedNothing:
+		text += ", takes nothing of denied requests"
+	case rlsconfig.OnDeniedCount:
+		text += ", counts denied requests"
+	}
 	for _, also := range r.Also {
 		text += "; " + also.Name + " " + also.Limit.Rate.Text + ofExtension(also.Limit)
 	}

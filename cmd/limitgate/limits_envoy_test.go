@@ -52,6 +52,16 @@ func TestEnvoyExtensions(t *testing.T) {
 	if out, errs, code := command("limits", "explain", "--rls-extensions", file, shopLimits, "tenant=acme"); code != exitOK || errs != "" || !strings.Contains(out, "lg:d:{shop%3Btenant:acme%3B%3Bt}") {
 		t.Errorf("exit %d: %s\n%s", code, errs, out)
 	}
+	denied := filepath.Join(t.TempDir(), "denied.yaml")
+	if err := os.WriteFile(denied, []byte("version: 1\ndomains: {shop: {on_denied: nothing, rules: {tenant: {on_denied: count}}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code = command("limits", "lint", "--rls-extensions", denied, shopLimits)
+	for _, want := range []string{"600 per minute, counts denied requests ", "50 per second, takes nothing of denied requests "} {
+		if code != exitOK || errs != "" || !strings.Contains(out, want) {
+			t.Errorf("exit %d, without %q: %s\n%s", code, want, errs, out)
+		}
+	}
 	broken := filepath.Join(t.TempDir(), "x.yaml")
 	if err := os.WriteFile(broken, []byte("version: 1\ndomains: {shop: {rules: {tenant: {burst: 5}}, on_eror: closed}}\n"), 0o600); err != nil {
 		t.Fatal(err)

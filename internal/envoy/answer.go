@@ -24,8 +24,8 @@ func (s *Service) answer(q *question, req *rls.RateLimitRequest) *rls.RateLimitR
 	if names := q.behaviour.ResponseHeaders; names != nil {
 		r.ResponseHeadersToAdd = names.fields(tightest, q.now)
 	}
-	if q.over && tightest != nil && !tightest.never {
-		r.ResponseHeadersToAdd = append(r.ResponseHeadersToAdd, &core.HeaderValue{Key: "Retry-After", Value: strconv.FormatInt(ceilSeconds(tightest.untilReset(q.now)), 10)})
+	if wait, ok := q.retryAfter(); ok {
+		r.ResponseHeadersToAdd = append(r.ResponseHeadersToAdd, &core.HeaderValue{Key: "Retry-After", Value: strconv.FormatInt(ceilSeconds(wait), 10)})
 	}
 	if names := q.behaviour.RequestHeaders; names != nil {
 		r.RequestHeadersToAdd = names.fields(tightest, q.now)
@@ -75,6 +75,29 @@ func (q *question) tightest() *bound {
 		}
 	}
 	return found
+}
+
+// retryAfter returns the time after which all limits that deny the request admit it: the last of the enforced
+// ones, or the first of the quotas if only these deny. It returns false if there is none.
+func (q *question) retryAfter() (wait time.Duration, ok bool) {
+	enforced, quota := time.Duration(0), time.Duration(math.MaxInt64)
+	for i := range q.bound {
+		b := &q.bound[i]
+		switch {
+		case !b.over || b.shadow || b.role == roleNone || b.role == roleRefund:
+		case b.quota && !b.never:
+			quota = min(quota, b.untilReset(q.now))
+		case b.quota:
+		case b.never:
+			return 0, false
+		default:
+			enforced = max(enforced, b.untilReset(q.now))
+		}
+	}
+	if enforced > 0 {
+		return enforced, q.over
+	}
+	return quota, q.over && quota < math.MaxInt64
 }
 
 // fields returns the header fields about a descriptor.

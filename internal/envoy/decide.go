@@ -3,6 +3,7 @@ package envoy
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -25,6 +26,9 @@ func (b *bound) verdict(it *limit.Item) {
 	}
 	b.remaining = it.Remaining
 	b.over = it.Denies() || it.Cost == 0 && it.Remaining == 0
+	if b.quota && b.limit.OnError == limit.OnErrorClosed && it.Source == limit.SourceBackstop {
+		b.over, b.remaining = true, 0 // the limit of a quota is one in shadow mode, which nothing else closes
+	}
 	switch {
 	case b.limit.Params.Algorithm == bucket.AlgorithmFixedWindow: // whose windows follow from the policy
 	case b.over:
@@ -40,9 +44,7 @@ func (s *Service) charge(q *question) {
 	q.collect(roleCharge)
 	for attempt := 0; len(q.asked) > 0 && attempt < chargeAttempts; attempt++ {
 		q.batch.Reset()
-		for i := range q.ask {
-			q.batch.Requests = append(q.batch.Requests, limit.Request{Key: q.ask[i].Counter, Cost: q.ask[i].Cost, Descriptors: q.ask[i : i+1 : i+1]})
-		}
+		q.askEach()
 		s.opts.Limiter.Decide(&q.batch)
 		again := 0
 		for i, n := range q.asked {
@@ -83,8 +85,40 @@ func (s *Service) take(q *question) {
 		}
 		decide(&q.batch)
 		s.conclude(q, denied)
+		s.waitsOfLooks(q)
 	}
 	q.over = q.denies()
+}
+
+// waitsOfLooks sets the waits of descriptors that take nothing and are over: verdicts about them have none.
+// Such a descriptor is admitted when one unit is left.
+func (s *Service) waitsOfLooks(q *question) {
+	q.ask, q.asked = q.ask[:0], q.asked[:0]
+	for i := range q.bound {
+		b := &q.bound[i]
+		if b.over && b.role == roleTake && b.hits == 0 && b.limit != nil && b.limit.Params.Algorithm != bucket.AlgorithmFixedWindow {
+			q.asked = append(q.asked, i)
+			q.ask = append(q.ask, limit.Descriptor{Limit: b.limit, Counter: b.counter, Slot: b.slot, Cost: 1})
+		}
+	}
+	if len(q.ask) == 0 {
+		return
+	}
+	q.batch.Reset()
+	q.askEach()
+	s.opts.Limiter.Peek(&q.batch)
+	for i, n := range q.asked {
+		if it := &q.batch.Items(i)[0]; it.Denies() {
+			q.bound[n].wait(it.Wait)
+		}
+	}
+}
+
+// askEach makes a request of each descriptor to ask.
+func (q *question) askEach() {
+	for i := range q.ask {
+		q.batch.Requests = append(q.batch.Requests, limit.Request{Key: q.ask[i].Counter, Cost: max(1, q.ask[i].Cost), Descriptors: q.ask[i : i+1 : i+1]})
+	}
 }
 
 // conclude notes the verdicts about the descriptors that are taken together. Peeked reports that they
@@ -139,12 +173,27 @@ func (q *question) fold() {
 	for ; n > 0 && q.bound[n-1].of > 0; n-- {
 		further := &q.bound[n-1]
 		b := &q.bound[further.of-1]
-		if further.over && !b.over || further.over == b.over && further.remaining < b.remaining {
+		if further.tighter(b, q.now) {
 			b.over, b.remaining, b.policy, b.reset, b.never = further.over, further.remaining, further.policy, further.reset, further.never
 		}
 	}
 	clear(q.bound[n:])
 	q.bound = q.bound[:n]
+}
+
+// tighter reports whether a limit holds its descriptor back more than another one: it denies, or denies for
+// longer, or leaves less.
+func (b *bound) tighter(than *bound, now time.Time) bool {
+	switch {
+	case b.over != than.over:
+		return b.over
+	case !b.over:
+		return b.remaining < than.remaining
+	case b.never != than.never:
+		return b.never
+	default:
+		return b.untilReset(now) > than.untilReset(now)
+	}
 }
 
 // collect fills q.ask with the descriptors of a role that have a counter.

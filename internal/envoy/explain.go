@@ -41,9 +41,13 @@ type explainedCondition struct {
 // which counter it has, and what is left there. It takes nothing.
 func (s *Service) Explain(w http.ResponseWriter, r *http.Request) {
 	var req rls.RateLimitRequest
+	var x explanation
 	err := readJSON(w, r, &req)
 	if err == nil {
 		err = checkRequest(r.Context(), &req, false)
+	}
+	if err == nil {
+		x, err = s.explain(&req)
 	}
 	if err != nil {
 		http.Error(w, status.Convert(err).Message(), http.StatusBadRequest)
@@ -53,28 +57,74 @@ func (s *Service) Explain(w http.ResponseWriter, r *http.Request) {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(s.explain(&req))
+	_ = encoder.Encode(x)
 }
 
-// explain explains a request, which has passed checkRequest.
-func (s *Service) explain(req *rls.RateLimitRequest) explanation {
-	x := explanation{Domain: req.GetDomain(), Admitted: true}
+// explain explains a request, which has passed checkRequest. The error is errBusy.
+func (s *Service) explain(req *rls.RateLimitRequest) (explanation, error) {
+	x := explanation{Domain: req.GetDomain(), Admitted: true, Descriptors: []explainedCondition{}}
 	if slices.Contains(s.opts.Native, req.GetDomain()) {
 		x.Note = "the domain is native: limitgate explain TENANT OP IP explains its checks"
-		return x
+		return x, nil
 	}
 	q := &question{behaviour: &s.opts.Behaviour, now: s.opts.Now()}
 	s.resolve(q, req)
 	if q.domain == nil {
-		x.Note = fmt.Sprintf("there is no domain %.64q, so the request is admitted; the domains are %s", req.GetDomain(), strings.Join(s.config.Load().rules.Domains(), ", "))
-		return x
+		x.Note = fmt.Sprintf("there is no domain %.64q, so the request is admitted; %s", req.GetDomain(), someOf(s.config.Load().rules.Domains()))
+		return x, nil
+	}
+	n := int64(len(q.bound))
+	defer s.inProgress.Add(-n)
+	if s.inProgress.Add(n) > maxInProgress {
+		return x, errBusy
 	}
 	s.look(q)
+	q.sumUp()
 	x.Admitted = !q.denies()
 	for i := range q.bound {
 		x.Descriptors = append(x.Descriptors, s.explainBound(q, req, i))
 	}
-	return x
+	return x, nil
+}
+
+// someOf lists the first of the names of domains.
+func someOf(domains []string) string {
+	const most = 8
+	listed := domains[:min(len(domains), most)]
+	switch more := len(domains) - most; {
+	case len(domains) == 0:
+		return "there are no domains"
+	case more > 0:
+		return fmt.Sprintf("the domains are %s, and %d more", strings.Join(listed, ", "), more)
+	default:
+		return "the domains are " + strings.Join(listed, ", ")
+	}
+}
+
+// sumUp makes descriptors over whose counter has not enough for them behind others of the request.
+func (q *question) sumUp() {
+	left := map[string]int64{}
+	for _, r := range []role{roleCharge, roleTake} { // as they are decided
+		for i := range q.bound {
+			b := &q.bound[i]
+			if b.role != r || b.limit == nil {
+				continue
+			}
+			n, seen := left[b.counter]
+			if !seen {
+				n = b.remaining
+			}
+			if b.over = b.over || seen && (b.hits > n || n == 0); !b.over {
+				n -= b.hits
+			}
+			left[b.counter] = n
+		}
+		for i := range q.bound { // those that are over take what is left, behind the others
+			if b := &q.bound[i]; r == roleCharge && b.role == r && b.over {
+				left[b.counter] = 0
+			}
+		}
+	}
 }
 
 // look asks what the counters of a request would admit, and takes nothing.
@@ -89,9 +139,7 @@ func (s *Service) look(q *question) {
 			continue
 		}
 		q.batch.Reset()
-		for i := range q.ask {
-			q.batch.Requests = append(q.batch.Requests, limit.Request{Key: q.ask[i].Counter, Cost: 1, Descriptors: q.ask[i : i+1 : i+1]})
-		}
+		q.askEach()
 		s.opts.Limiter.Peek(&q.batch)
 		for i, n := range q.asked {
 			b, it := &q.bound[n], &q.batch.Items(i)[0]
@@ -122,7 +170,7 @@ func (s *Service) explainBound(q *question, req *rls.RateLimitRequest, i int) ex
 		x.Rule, x.From, x.Mode = r.Path, fmt.Sprintf("%s:%d", r.File, r.Line), modeOf(b)
 	}
 	switch {
-	case d.GetLimit() != nil && b.role != roleNone:
+	case b.rule == nil && b.of == 0 && b.role != roleNone:
 		x.Why = "it carries a limit, which takes the place of its rule"
 	case found.Rule == nil:
 		x.Why = found.Reason
@@ -136,6 +184,9 @@ func (s *Service) explainBound(q *question, req *rls.RateLimitRequest, i int) ex
 		x.Why = "further limit " + b.policy.name + " of the rule"
 	default:
 		x.Why = chosenBy(found.Choices)
+	}
+	if b.invalid {
+		x.Why += "; the limit that it carries has a unit that does not exist"
 	}
 	if b.role != roleNone {
 		x.Limit = b.policy.String()

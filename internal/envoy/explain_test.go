@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/memory"
 )
 
@@ -85,6 +90,78 @@ func TestExplain(t *testing.T) {
 	} {
 		if _, _, text := explain(body); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", body, text)
+		}
+	}
+}
+
+// explainText explains a request that ask would send.
+func explainText(t *testing.T, s *Service, descriptors string, hits uint32) explanation {
+	t.Helper()
+	req := &rls.RateLimitRequest{Domain: "mesh", HitsAddend: hits}
+	for text := range strings.SplitSeq(descriptors, ",") {
+		req.Descriptors = append(req.Descriptors, descriptor(t, text))
+	}
+	x, err := s.explain(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// TestExplainAgrees: an explanation of a request says what its decision says next, also where descriptors share
+// a counter, or carry a limit whose unit does not exist.
+func TestExplainAgrees(t *testing.T) {
+	s := extended(t, memory.New(memory.Options{}), time.Second, extensions)
+	for _, c := range []struct {
+		descriptors string
+		admitted    bool
+		why         string // of the last one
+	}{
+		{"b=1 hits=2,b=1", true, "b by its key"},
+		{"b=1,b=1 hits=2,b=1", false, "b by its key"}, // 3 are left
+		{"b=2 hits=6,b=2 hits=0", false, "b by its key"},
+		{"b=3 hits=6", true, "b by its key"},
+		{"q1=1,q1=1,q1=1", true, "q1 by its key"},
+		{"q1=2 hits=2,q1=2", true, "q1 by its key"}, // one quota is left
+		{"q1=3 hits=9,q1=3", false, "q1 by its key"},
+		{"b=4 limit=5/99", true, "b by its key; the limit that it carries has a unit that does not exist"},
+		{"b=4 refund=9", true, "b by its key"}, // which is never over
+		{"zzz=4 limit=5/3", true, "it carries a limit, which takes the place of its rule"},
+	} {
+		x := explainText(t, s, c.descriptors, 0)
+		if last := x.Descriptors[len(x.Descriptors)-1]; x.Admitted != c.admitted || c.admitted && strings.Contains(c.descriptors, "refund") && !last.Admits || last.Why != c.why {
+			t.Errorf("%s: admitted %t, want %t: %+v", c.descriptors, x.Admitted, c.admitted, x)
+		}
+		if got := strings.HasPrefix(ask(t, s, c.descriptors, 0), "OK"); got != c.admitted {
+			t.Errorf("%s: the decision is %t", c.descriptors, got)
+		}
+	}
+	s.inProgress.Add(maxInProgress)
+	if _, err := s.explain(&rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "b=1")}}); !errors.Is(err, errBusy) {
+		t.Errorf("beside too many others: %v", err)
+	}
+}
+
+// TestExplainDomains: an explanation of an unknown domain names some of those that there are.
+func TestExplainDomains(t *testing.T) {
+	s := newService(t, Behaviour{})
+	for n, want := range map[int]string{
+		0:  "; there are no domains",
+		2:  "; the domains are d0, d1",
+		8:  "; the domains are d0, d1, d2, d3, d4, d5, d6, d7",
+		10: "; the domains are d0, d1, d2, d3, d4, d5, d6, d7, and 2 more",
+	} {
+		var files []rlsconfig.File
+		for i := range n {
+			files = append(files, rlsconfig.File{Name: fmt.Sprint(i), Content: fmt.Appendf(nil, "domain: d%d\ndescriptors: [{key: a}]\n", i)})
+		}
+		c, problems := rlsconfig.Parse(files, rlsconfig.Options{})
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		s.SetConfig(c)
+		if x := explainText(t, s, "a=1", 0); !strings.HasSuffix(x.Note, want) || x.Descriptors == nil {
+			t.Errorf("%d domains: %s, want %s", n, x.Note, want)
 		}
 	}
 }

@@ -163,11 +163,28 @@ func TestClosedDomain(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close() })
 	s := extended(t, store, 10*time.Millisecond, closed)
 	for descriptors, want := range map[string]string{
+		"q2=1": "OVER_LIMIT", "q1=1,q2=1": "OK", // quotas
 		"q1=1": "OK", "b=1": "OVER_LIMIT", "vip=1": "OVER_LIMIT", "a=1": "OVER_LIMIT", "free=1": "OK",
 		"exempt=1 limit=5/1": "OVER_LIMIT", "zzz=1": "OK",
 	} {
 		if got, _, _ := strings.Cut(ask(t, s, descriptors, 0), ","); got != want {
 			t.Errorf("%s: %s, want %s", descriptors, got, want)
+		}
+	}
+	open := extended(t, store, 10*time.Millisecond, "version: 1\n").config.Load()
+	for _, c := range []struct {
+		config *config
+		want   string
+	}{{s.config.Load(), "OVER_LIMIT"}, {open, "OK"}, {s.config.Load(), "OVER_LIMIT"}} { // as the present domain has it
+		s.config.Store(c.config)
+		if got, _, _ := strings.Cut(ask(t, s, "exempt=1 limit=5/1", 0), ","); got != c.want {
+			t.Errorf("a limit of a request: %s, want %s", got, c.want)
+		}
+	}
+	s.opts.Quota = true // of limits of requests too
+	for descriptors, want := range map[string]string{"exempt=1 limit=5/1": "OVER_LIMIT", "exempt=1 limit=5/1,q1=9": "OK"} {
+		if got, _, _ := strings.Cut(ask(t, s, descriptors, 0), ","); got != want {
+			t.Errorf("quotas: %s: %s, want %s", descriptors, got, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type Folder struct {
 	opts       rlsconfig.Options
 	service    *Service
 	log        *slog.Logger
+	readDir    func(path string) ([]rlsconfig.File, error)
 	last       [sha256.Size]byte // of the files that were read
 	reason     string            // of the failure that was reported, or empty
 	loaded     atomic.Bool
@@ -36,24 +38,18 @@ type Folder struct {
 // NewFolder returns the configuration of a folder, and of a file of extensions unless its name is empty, for
 // a service.
 func NewFolder(path, extensions string, opts rlsconfig.Options, service *Service, log *slog.Logger) *Folder {
-	return &Folder{path: path, extensions: extensions, opts: opts, service: service, log: log}
+	return &Folder{path: path, extensions: extensions, opts: opts, service: service, log: log, readDir: rlsconfig.ReadDir}
 }
 
 // Load reads the folder and gives its configuration to the service if it has changed. The error has a
 // line for each mistake; files with mistakes are not parsed again before they change. It must not be
 // called beside Run.
 func (f *Folder) Load() error {
-	files, err := rlsconfig.ReadDir(f.path)
-	if err != nil {
-		f.last = [sha256.Size]byte{}
-		return fmt.Errorf("read configuration: %w", err)
-	}
-	content, err := rlsconfig.ReadExtensions(f.extensions)
+	files, content, sum, err := f.read()
 	if err != nil {
 		f.last = [sha256.Size]byte{}
 		return err
 	}
-	sum := sumOf(append(files[:len(files):len(files)], rlsconfig.File{Content: content}))
 	if sum == f.last {
 		return nil
 	}
@@ -71,6 +67,33 @@ func (f *Folder) Load() error {
 	f.loaded.Store(true)
 	f.log.Info("rate limit configuration in use", "folder", f.path, "files", len(files), "limits", len(c.Limited()))
 	return nil
+}
+
+// maxReadings bounds how often files are read that change meanwhile.
+const maxReadings = 5
+
+var errChanging = errors.New("read configuration: the files change while they are read")
+
+// read returns the files, the content of the file of extensions, and their sum. Files that have changed are
+// read until two readings are equal: one beside a swap of links may have files of two configurations.
+func (f *Folder) read() (files []rlsconfig.File, extensions []byte, sum [sha256.Size]byte, err error) {
+	var before [sha256.Size]byte
+	for range maxReadings {
+		files, err = f.readDir(f.path)
+		if err != nil {
+			return nil, nil, sum, fmt.Errorf("read configuration: %w", err)
+		}
+		extensions, err = rlsconfig.ReadExtensions(f.extensions)
+		if err != nil {
+			return nil, nil, sum, err
+		}
+		sum = sumOf(append(files[:len(files):len(files)], rlsconfig.File{Content: extensions}))
+		if sum == f.last || sum == before {
+			return files, extensions, sum, nil
+		}
+		before = sum
+	}
+	return nil, nil, sum, errChanging
 }
 
 // Loaded reports whether the service got a configuration. It may be called at any time.

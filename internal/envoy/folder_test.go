@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -72,4 +73,49 @@ func TestFolder(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestTornFolder: files of two configurations, as a reading beside a swap of links has them, do not come into
+// use, and neither do files that change all the time.
+func TestTornFolder(t *testing.T) {
+	s := newService(t, Behaviour{})
+	f := NewFolder("folder", "", rlsconfig.Options{}, s, slog.New(slog.DiscardHandler))
+	var readings [][2]int // the limits of two files
+	f.readDir = func(string) ([]rlsconfig.File, error) {
+		next := readings[0]
+		if len(readings) > 1 {
+			readings = readings[1:]
+		}
+		var files []rlsconfig.File
+		for i, n := range next {
+			files = append(files, rlsconfig.File{Name: fmt.Sprint(i), Content: fmt.Appendf(nil, "domain: d%d\ndescriptors: [{key: a, rate_limit: {unit: hour, requests_per_unit: %d}}]\n", i, n)})
+		}
+		return files, nil
+	}
+	for _, c := range []struct {
+		readings [][2]int
+		want     string // limits of one, or an error
+	}{
+		{[][2]int{{1, 1}}, "1"},
+		{[][2]int{{1, 2}, {2, 2}}, "2"}, // a swap in the first reading
+		{[][2]int{{2, 3}, {3, 3}, {3, 4}, {4, 4}}, "4"},
+		{[][2]int{{5, 6}, {6, 7}, {7, 8}, {8, 9}, {9, 10}, {4, 4}}, errChanging.Error()},
+		{[][2]int{{11, 11}, {4, 4}}, "4"}, // it is what it was
+	} {
+		readings = c.readings
+		got := c.want
+		if err := f.Load(); err != nil {
+			got = err.Error()
+		} else {
+			lines := s.Limits()
+			for i, line := range lines {
+				if want := fmt.Sprintf("d%d.a: unit=HOUR requests_per_unit=%s, shadow_mode: false, quota_mode: false", i, c.want); line != want {
+					t.Errorf("%v: %s, want %s", c.readings, line, want)
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%v: %s, want %s", c.readings, got, c.want)
+		}
+	}
 }

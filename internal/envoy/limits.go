@@ -108,6 +108,7 @@ func (o *overrides) of(domain *rlsconfig.Domain, p policy) *ruleLimits {
 	l.enforced, l.shadow = newLimits(domain.Name+" (limit of the request)", p)
 	if domain.FailsClosed && l.enforced != nil {
 		l.enforced.CloseByDefault()
+		l.shadow.CloseByDefault()
 	}
 	o.known.Add(key, l)
 	return l
@@ -124,17 +125,9 @@ func (s *Service) bindOverride(q *question, c *config, entries []rlsconfig.Entry
 		return strconv.AppendInt(dst, b.policy.seconds(), 10)
 	})
 	if r := c.limits[b.rule]; r != nil {
-		b.stats = s.statsOf(r, b.rule, entries)
+		b.met = metRule{b.rule, r, entries}
 	}
 	b.rule = nil
-}
-
-// statsOf returns the counters of a rule for entries.
-func (s *Service) statsOf(l *ruleLimits, r *rlsconfig.Rule, entries []rlsconfig.Entry) *ruleStats {
-	if l.valued {
-		return s.stats.ofValues(r, l.stats, entries)
-	}
-	return l.stats
 }
 
 // unitOf returns the unit of a request, or false if it does not exist. Its numbers are those of the

@@ -60,7 +60,7 @@ const (
 // bound is a descriptor with the rule that it meets, and its result.
 type bound struct {
 	rule   *rlsconfig.Rule // nil if it meets none, or brings its own limit
-	stats  *ruleStats      // nil without a rule
+	met    metRule         // whose counters count it
 	limit  *limit.Limit    // nil if nothing is counted
 	policy policy
 	role   role
@@ -75,7 +75,9 @@ type bound struct {
 	// denies, and else 0. Never reports that the limit never admits as many hits.
 	reset time.Duration
 	never bool
-	check limit.Request // of a descriptor in a native domain
+	// invalid reports that the descriptor carries a limit whose unit does not exist: its rule applies.
+	invalid bool
+	check   limit.Request // of a descriptor in a native domain
 
 	over      bool
 	remaining int64
@@ -83,6 +85,13 @@ type bound struct {
 	// of is the number of the descriptor, from 1, that a further limit of its rule belongs to; 0 is the
 	// descriptor itself.
 	of int
+}
+
+// metRule is a rule that a descriptor met, with its entries.
+type metRule struct {
+	rule    *rlsconfig.Rule
+	limits  *ruleLimits // nil without a rule
+	entries []rlsconfig.Entry
 }
 
 // policy is a limit as the request or the configuration states it.
@@ -170,13 +179,13 @@ func (s *Service) bind(q *question, c *config, d *ratelimit.RateLimitDescriptor,
 			s.bindOverride(q, c, entries, b)
 			return
 		}
-		s.stats.badOverrides.Add(1)
+		b.invalid = true
 	}
 	if b.rule == nil || b.rule.Limit == nil {
 		return
 	}
 	r := c.limits[b.rule]
-	b.stats, b.unlimited = s.statsOf(r, b.rule, entries), b.rule.Limit.Unlimited
+	b.met, b.unlimited = metRule{b.rule, r, entries}, b.rule.Limit.Unlimited
 	if b.unlimited {
 		return
 	}

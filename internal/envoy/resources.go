@@ -21,7 +21,9 @@ type Resources struct {
 	mu      sync.Mutex // guards what follows, and makes configurations come one after the other
 	last    [][]byte   // the resources in use, nil before the first
 	content []byte     // of the file, as it was read last
-	reason  string     // of the failure to read it that was reported, or empty
+	// newer are options with extensions that do not fit the resources in use, or nil.
+	newer  *rlsconfig.Options
+	reason string // of the failure to read the file that was reported, or empty
 }
 
 // NewResources returns the configuration for a service. The error is one of the file.
@@ -38,14 +40,21 @@ func NewResources(extensions string, opts rlsconfig.Options, service *Service, l
 func (r *Resources) Apply(resources [][]byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.apply(resources, r.opts)
+	if r.newer != nil && r.apply(resources, *r.newer) == nil {
+		r.newer = nil
+		return nil
+	}
+	err := r.apply(resources, r.opts)
+	if err != nil {
+		r.service.RefuseConfig()
+	}
+	return err
 }
 
 // apply gives the service a configuration, of which it keeps the parts.
 func (r *Resources) apply(resources [][]byte, opts rlsconfig.Options) error {
 	c, problems := rlsconfig.DecodeXDS(resources, opts)
 	if err := problems.Err(); err != nil {
-		r.service.RefuseConfig()
 		return err
 	}
 	r.service.use(c, problems, r.log)
@@ -56,7 +65,10 @@ func (r *Resources) apply(resources [][]byte, opts rlsconfig.Options) error {
 // Run applies the file of extensions when it changes, until ctx ends.
 func (r *Resources) Run(ctx context.Context) error {
 	for r.extensions != "" && run.Sleep(ctx, lookEvery) {
-		if err := r.look(); err != nil && err.Error() != r.reason {
+		err := r.look()
+		if err == nil {
+			r.reason = ""
+		} else if err.Error() != r.reason {
 			r.reason = err.Error()
 			r.log.Error("failed to load the extensions of the rate limit configuration, using the earlier ones", "file", r.extensions, "error", err)
 		}
@@ -76,16 +88,18 @@ func (r *Resources) look() error {
 	if bytes.Equal(content, r.content) {
 		return nil
 	}
-	r.content = content
+	r.content, r.newer = content, nil
 	opts, err := r.opts.WithExtensions(r.extensions, content)
+	switch {
+	case err == nil && r.last == nil:
+		r.opts = opts
+	case err == nil:
+		if err = r.apply(r.last, opts); err != nil {
+			r.newer = &opts // the next resources may be those that the file is for
+		}
+	}
 	if err != nil {
 		r.service.RefuseConfig()
-		return err
 	}
-	r.reason = ""
-	if r.last == nil {
-		r.opts = opts
-		return nil
-	}
-	return r.apply(r.last, opts)
+	return err
 }

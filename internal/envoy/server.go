@@ -17,6 +17,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 )
 
 const (
@@ -31,6 +32,9 @@ const (
 	streamWorkers = 256
 	// connectionTimeout bounds the time until a connection has begun to speak HTTP/2.
 	connectionTimeout = 10 * time.Second
+	// maxCall bounds the time from the begin of a request to its answer: its message may never end. An Envoy
+	// waits 20 ms unless its filter has another timeout.
+	maxCall = 10 * time.Second
 	// maxHeaderList bounds the header fields of a request.
 	maxHeaderList = 16 << 10
 )
@@ -64,7 +68,7 @@ func NewServer(s *Service, opts ServerOptions) *Server {
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: opts.MaxConnectionAge, MaxConnectionAgeGrace: opts.MaxConnectionAgeGrace}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.ConnectionTimeout(connectionTimeout), grpc.NumStreamWorkers(streamWorkers), grpc.ForceServerCodecV2(newCodec()),
-		grpc.UnaryInterceptor(srv.recoverPanic),
+		grpc.UnaryInterceptor(srv.recoverPanic), grpc.InTapHandle(boundCall),
 	}
 	if opts.TLS != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(opts.TLS)))
@@ -84,6 +88,16 @@ func (s *Server) SetHealthy(healthy bool) {
 	}
 	s.health.SetServingStatus(serviceName, st)
 	s.health.SetServingStatus("", st)
+}
+
+// boundCall bounds the time of a request. Health checks may be streams, which last.
+func boundCall(ctx context.Context, call *tap.Info) (context.Context, error) {
+	if call.FullMethodName != rls.RateLimitService_ShouldRateLimit_FullMethodName {
+		return ctx, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxCall)
+	_ = cancel // gRPC ends the context with the call
+	return ctx, nil
 }
 
 // recoverPanic makes a panic the error of its request.

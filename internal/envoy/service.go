@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -60,6 +61,7 @@ type Service struct {
 	config    atomic.Pointer[config]
 	overrides *overrides
 	stats     *Stats
+	warnings  logthrottle.Throttle
 	pool      sync.Pool // of *question
 	// inProgress is the number of descriptors that are decided now.
 	inProgress atomic.Int64
@@ -71,6 +73,7 @@ func New(opts Options) *Service {
 		opts.Now = time.Now
 	}
 	s := &Service{opts: opts, overrides: newOverrides(), stats: newStats()}
+	s.warnings.Period, s.warnings.Lines = time.Minute, maxWarnings
 	s.pool.New = func() any { return new(question) }
 	s.config.Store(newConfig(&rlsconfig.Config{}, s.stats))
 	return s
@@ -82,12 +85,18 @@ func (s *Service) SetConfig(c *rlsconfig.Config) {
 	s.stats.configLoads.Add(1)
 }
 
+// maxWarnings bounds the warnings that are logged in a minute: an xDS server may send configurations all the
+// time.
+const maxWarnings = 200
+
 // use makes later requests use a configuration, and logs the warnings about it.
 func (s *Service) use(c *rlsconfig.Config, warnings rlsconfig.Problems, log *slog.Logger) {
 	for _, p := range warnings {
-		log.Warn("warning about the rate limit configuration", "text", p.String())
+		if s.warnings.Allow() {
+			log.Warn("warning about the rate limit configuration", "text", p.String())
+		}
 	}
-	if hidden := s.hidden(c); len(hidden) > 0 {
+	if hidden := s.hidden(c); len(hidden) > 0 && s.warnings.Allow() {
 		log.Warn("rules of native domains have no effect", "domains", hidden)
 	}
 	s.SetConfig(c)

@@ -114,17 +114,31 @@ func (s *Stats) count(q *question, took time.Duration) {
 	}
 	for i := range q.bound {
 		b := &q.bound[i]
-		if b.stats == nil {
+		if b.invalid {
+			s.badOverrides.Add(1)
+		}
+		if b.met.limits == nil || b.role == roleNone {
 			continue
 		}
-		b.hits = min(b.hits, int64(b.policy.count)+1) // so that no sum overflows
-		switch b.role {
-		case roleRefund:
-			b.stats.negative.Add(b.hits)
-		case roleTake, roleCharge:
-			b.stats.count(b, q.behaviour.NearLimit)
+		of, most := s.of(&b.met), int64(b.policy.count)
+		if b.limit != nil {
+			most = max(most, b.limit.Params.Capacity)
+		}
+		b.hits = min(b.hits, most+1) // so that no sum overflows
+		if b.role == roleRefund {
+			of.negative.Add(b.hits)
+		} else {
+			of.count(b, q.behaviour.NearLimit)
 		}
 	}
+}
+
+// of returns the counters of a rule for the entries that met it.
+func (s *Stats) of(m *metRule) *ruleStats {
+	if m.limits.valued {
+		return s.ofValues(m.rule, m.limits.stats, m.entries)
+	}
+	return m.limits.stats
 }
 
 // count counts the hits of a descriptor. Hits beyond nearPart of the limit are near it.
@@ -195,8 +209,9 @@ func (s *Stats) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (s *Stats) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, st := range s.rules {
+	rules := maps.Clone(s.rules) // requests wait for the lock, and metrics take long
+	s.mu.Unlock()
+	for key, st := range rules {
 		for _, f := range families {
 			to <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(f.read(st)), key.domain, key.key1, key.key2)
 		}

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/limitgate/limitgate/internal/rlsconfig"
+	"github.com/limitgate/limitgate/memory"
 )
 
 // TestValuedStats: detailed_metric and value_to_metric put values into labels, bounded in number and length,
@@ -24,6 +28,9 @@ descriptors:
     value_to_metric: true
     descriptors:
       - {key: method, value: "*", rate_limit: {unit: year, requests_per_unit: 5}}
+  - {key: free, detailed_metric: true, rate_limit: {unlimited: true}}
+  - {key: replaced, detailed_metric: true, rate_limit: {unit: year, requests_per_unit: 5, name: old}}
+  - {key: by, rate_limit: {unit: year, requests_per_unit: 5, replaces: [{name: old}]}}
 `
 	parse := func(file string) *rlsconfig.Config {
 		t.Helper()
@@ -35,7 +42,7 @@ descriptors:
 	}
 	s := newService(t, Behaviour{})
 	s.SetConfig(parse(file))
-	for _, descriptors := range []string{"plain=x", "remote_address=10.0.0.1", "user=ann", "user=ann", "user=bob", "user=" + strings.Repeat("x", 200), "route=a method=GET"} {
+	for _, descriptors := range []string{"plain=x", "remote_address=10.0.0.1", "user=ann", "user=ann", "user=bob", "user=" + strings.Repeat("x", 200), "user=\xff", "route=a method=GET"} {
 		ask(t, s, descriptors, 0)
 	}
 	series := func() string {
@@ -57,7 +64,16 @@ descriptors:
 		}
 		return strings.Join(all, ", ")
 	}
-	const want = "plain  1, remote_address  1, route method_* 0, route_a method_* 1, user  1, user_ann  2, user_bob  1"
+	for range 2 { // of rules that count nothing, and of an explanation
+		ask(t, s, "free=ann,replaced=bob,by=x", 0)
+		if _, err := s.explain(&rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "user=explained limit=1/99")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.stats.badOverrides.Load(); n != 0 {
+		t.Errorf("an explanation counts %d invalid limits", n)
+	}
+	const want = "by  2, free  0, plain  1, remote_address  1, replaced  0, route method_* 0, route_a method_* 1, user  2, user_ann  2, user_bob  1"
 	if got := series(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -123,5 +139,50 @@ ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 7
 	}
 	if problems, err := testutil.CollectAndLint(s.Stats(), "ratelimit_service_response_time_seconds"); err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+// TestSlowScrape: requests are answered while metrics are read, however slowly.
+func TestSlowScrape(t *testing.T) {
+	s := newService(t, Behaviour{})
+	c, problems := rlsconfig.Parse([]rlsconfig.File{{Name: "rules.yaml", Content: []byte("domain: mesh\ndescriptors: [{key: user, detailed_metric: true, rate_limit: {unit: year, requests_per_unit: 5}}]\n")}}, rlsconfig.Options{})
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.SetConfig(c)
+	metrics, ended := make(chan prometheus.Metric), make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Stats().Collect(metrics)
+		close(metrics)
+	}()
+	read := 0
+	<-metrics // the next one waits
+	answered := make(chan string)
+	go func() { answered <- ask(t, s, "user=ann", 0) }()
+	select {
+	case got := <-answered:
+		if got != "OK, OK 4/5" {
+			t.Error(got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a request waits for a scrape")
+		defer func() { <-answered }()
+	}
+	for range metrics {
+		read++
+	}
+	if <-ended; read == 0 {
+		t.Error("there are no metrics")
+	}
+}
+
+// TestHitsOfBurst: hits up to what a bucket holds are counted, whatever its rate is.
+func TestHitsOfBurst(t *testing.T) {
+	s := extended(t, memory.New(memory.Options{}), time.Second, "version: 1\ndomains: {mesh: {rules: {b: {algorithm: token_bucket, burst: 100}}}}\n")
+	ask(t, s, "b=1", 70)
+	ask(t, s, "b=1 hits=18446744073709551615", 0)
+	if total, over := s.stats.rules[statsKey{"mesh", "b", ""}].total.Load(), s.stats.rules[statsKey{"mesh", "b", ""}].over.Load(); total != 70+101 || over != 101 {
+		t.Errorf("%d hits, %d over the limit", total, over)
 	}
 }

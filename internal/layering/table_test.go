@@ -187,7 +187,7 @@ var table = map[string]row{
 	},
 	"internal/envoy": {
 		reason:  "is a front: it makes requests of descriptors, and answers of decisions",
-		imports: []string{"limit", "limit/bucket", "limiter", "internal/latency", "internal/rlsconfig", "internal/run"},
+		imports: []string{"limit", "limit/bucket", "limiter", "internal/latency", "internal/logthrottle", "internal/rlsconfig", "internal/run"},
 		settled: true,
 	},
 	"internal/nearlimit": {

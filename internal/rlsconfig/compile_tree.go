@@ -62,3 +62,18 @@ func (c *compiler) addPattern(a *alternatives, p pattern) {
 	}
 	a.patterns = append(a.patterns, p)
 }
+
+// allKeys appends the keys of all levels below a node, sorted on each.
+func (n *node) allKeys(keys []string) []string {
+	for _, key := range sortedKeys(n.keys) {
+		keys = append(keys, key)
+		a := n.keys[key]
+		for _, value := range sortedKeys(a.values) {
+			keys = a.values[value].allKeys(keys)
+		}
+		if a.any != nil {
+			keys = a.any.allKeys(keys)
+		}
+	}
+	return keys
+}

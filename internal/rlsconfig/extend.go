@@ -55,6 +55,7 @@ func (c *compiler) extend(x *config.RLSExtensions) {
 			continue
 		}
 		d.OnDenied, d.tenantKey = c.onDenied(at, spec.OnDenied), spec.TenantKey.Value
+		c.checkTenantKey(d, at, spec.TenantKey)
 		d.FailsClosed = spec.OnError.Value == "closed"
 		if on := spec.OnError; on.Set() && on.Value != "closed" && on.Value != "open" {
 			c.fail(at.in("on_error").on(on.Line), "%s is not one of closed, open", quote(on.Value))
@@ -65,6 +66,18 @@ func (c *compiler) extend(x *config.RLSExtensions) {
 				c.inherit(d, r)
 			}
 		}
+	}
+}
+
+// checkTenantKey warns of a key that no descriptor of the domain has.
+func (c *compiler) checkTenantKey(d *Domain, at place, key limit.Text) {
+	if !key.Set() {
+		return
+	}
+	keys := d.root.allKeys(nil)
+	if !slices.Contains(keys, key.Value) {
+		c.warn(at.in("tenant_key").on(key.Line), "no descriptor of the files has this key, so it has no effect on their limits; %s",
+			didYouMean(key.Value, keys[:min(len(keys), maxNear)], "the keys are those of the descriptors in the files"))
 	}
 }
 

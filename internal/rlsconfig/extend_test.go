@@ -124,10 +124,80 @@ func TestExtendMistakes(t *testing.T) {
 		{"further limit twice", rule("tenant", "{also: [{id: a, rate: 5/s}, {id: a, rate: 6/s}]}"), `x.yaml:5: domains.shop.rules.tenant.also[1].id: "a" is the id of two limits of the rule`},
 		{"further limit without a rate", rule("tenant", "{also: [{id: a}]}"), "x.yaml:5: domains.shop.rules.tenant.also[0].rate: every limit needs one, COUNT/PERIOD, for example 100/s: to refuse everything say action: deny instead"},
 		{"five further limits", rule("tenant", "{also: [{id: a, rate: 5/s}, {id: b, rate: 5/s}, {id: c, rate: 5/s}, {id: d, rate: 5/s}, {id: e, rate: 5/s}]}"), "x.yaml:5: domains.shop.rules.tenant.also: there are 5 further limits, at most 4"},
+		{"further limit with an id of other characters", rule("tenant", "{also: [{id: a;;b, rate: 5/s}]}"), "x.yaml:5: domains.shop.rules.tenant.also[0].id: a further limit needs an id: 1 to 64 letters, digits, dots, dashes and underscores"},
+		{"tenant_key that no rule has", "version: 1\ndomains: {shop: {tenant_key: tennant}}\n", "x.yaml:2: domains.shop.tenant_key: no descriptor of the files has this key, so it has no effect on their limits; did you mean tenant? (warning)"},
+		{"tenant_key of a lower level", "version: 1\ndomains: {shop: {tenant_key: path}}\n", ""},
 		{"also that is a mapping", rule("tenant", "{also: {id: a}}"), "x.yaml:5: domains.shop.rules.tenant.also: a list of limits belongs here: lines that begin with - id: NAME"},
 	} {
 		if _, got := parseExtended(t, row.file); got != row.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", row.name, got, row.want)
+		}
+	}
+}
+
+// TestFurtherNames: no further limit has the counters of its rule or of another one, whatever its id is.
+func TestFurtherNames(t *testing.T) {
+	c, problems := parseExtended(t, "version: 1\ndomains: {shop: {rules: {tenant: {algorithm: token_bucket, also: [{id: t, rate: 5/h}, {id: f, rate: 5/h}, {id: s, rate: 5/h, algorithm: sliding_window}]}}}}\n")
+	if problems != "" {
+		t.Fatal(problems)
+	}
+	r := c.Domain("shop").Match([]Entry{{"tenant", "a"}})
+	seen := map[string]bool{"": true}
+	for _, of := range append([]Counted{r.Own}, r.Also...) {
+		if seen[of.Suffix] {
+			t.Errorf("%q is the suffix of two limits", of.Suffix)
+		}
+		seen[of.Suffix] = true
+	}
+}
+
+// TestSlots: a counter is in the slot of its tenant if the name of the counter has it, with addresses hashed.
+func TestSlots(t *testing.T) {
+	const rules = `
+domain: "a;b"
+descriptors:
+  - key: user
+    rate_limit: {unit: hour, requests_per_unit: 1}
+    descriptors: [{key: path, rate_limit: {unit: hour, requests_per_unit: 1}}]
+  - key: path
+    descriptors:
+      - {key: user, rate_limit: {unit: hour, requests_per_unit: 1}}
+      - {key: user, value: root, rate_limit: {unit: hour, requests_per_unit: 1}}
+      - {key: user, value: "x*", rate_limit: {unit: hour, requests_per_unit: 1}}
+      - {key: user, value: "y*", share_threshold: true, rate_limit: {unit: hour, requests_per_unit: 1}}
+`
+	hash := func(dst []byte, _ string) []byte { return append(dst, "hashed"...) }
+	for _, row := range []struct {
+		tenantKey, addresses string
+		entries              []Entry
+		slot, own            string
+	}{
+		{"user", "", []Entry{{"user", "ann;"}}, "a%3Bb;ann%3B", "a%3Bb;ann%3B"},
+		{"user", "user", []Entry{{"user", "10.0.0.1"}}, "a%3Bb;hashed", "a%3Bb;hashed"},
+		{"user", "", []Entry{{"user", "ann"}, {"path", "/"}}, "a%3Bb;ann", "a%3Bb;ann"},
+		{"user", "", []Entry{{"path", "/"}, {"user", "bob"}}, "a%3Bb;bob", "a%3Bb;bob"},
+		{"user", "", []Entry{{"path", "/"}, {"user", "root"}}, "a%3Bb;root", "a%3Bb;root"},
+		{"user", "user", []Entry{{"path", "/"}, {"user", "root"}}, "a%3Bb;hashed", "a%3Bb;hashed"},
+		{"user", "", []Entry{{"path", "/"}, {"user", "xy"}}, "a%3Bb;xy", "a%3Bb;xy"},
+		{"user", "", []Entry{{"path", "/"}, {"user", "yx"}}, "", "a%3Bb;yx"}, // all share a counter
+		{"path", "", []Entry{{"user", "ann"}}, "", ""},
+		{"", "", []Entry{{"user", "ann"}}, "", ""},
+	} {
+		text := "version: 1\ndomains: {\"a;b\": {tenant_key: \"" + row.tenantKey + "\"}}\n"
+		if row.tenantKey == "" {
+			text = "version: 1\n"
+		}
+		opts, err := Options{AddressKeys: []string{row.addresses}}.WithExtensions("x.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, problems := Parse([]File{{Name: "rules.yaml", Content: []byte(rules)}}, opts)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		d := c.Domain("a;b")
+		if slot, own := d.Slot(d.Match(row.entries), row.entries, hash), d.OwnSlot(row.entries, hash); slot != row.slot || own != row.own {
+			t.Errorf("%+v: %q and %q, want %q and %q", row.entries, slot, own, row.slot, row.own)
 		}
 	}
 }

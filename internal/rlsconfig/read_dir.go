@@ -52,7 +52,7 @@ func ReadDir(dir string) ([]File, error) {
 	return d.files, nil
 }
 
-// folder is a folder that is not read yet.
+// folder is a folder or a file that is not read yet.
 type folder struct {
 	name string // for messages
 	real string // without links
@@ -120,16 +120,17 @@ func (d *dirReader) entry(f folder, kind fs.FileMode) error {
 			return nil
 		}
 	}
-	return d.file(f.name)
+	return d.file(f)
 }
 
-// file reads a file.
-func (d *dirReader) file(name string) error {
-	content, err := config.ReadFile(name, maxFileBytes)
+// file reads a file, below the folder without links: the files are those of one folder while the link to it
+// is replaced.
+func (d *dirReader) file(f folder) error {
+	content, err := config.ReadFile(f.real, maxFileBytes)
 	if err != nil {
 		return err
 	}
-	d.files = append(d.files, File{name, content})
+	d.files = append(d.files, File{f.name, content})
 	d.bytes += len(content)
 	switch {
 	case len(d.files) > maxFiles:

@@ -95,6 +95,7 @@ var hostile = map[string]struct {
 	"a resource of its own":    {sends(otherResource(&anypb.Any{TypeUrl: clusterType})), false, `resource 2 is of "type.googleapis.com/envoy.config.cluster.v3.Cluster"`},
 	"an empty resource":        {sends(otherResource(&anypb.Any{})), false, `resource 2 is of ""`},
 	"a resource twice":         {sends(answer("v", "n", "a", "b", "a")), false, "two resources are equal"},
+	"a resource twice alone":   {sends(answer("v", "n", "a", "a")), false, "two resources are equal"},
 	"many resources":           {sends(answer("v", "n", many(maxResources+1)...)), false, "there are more than 10000 resources"},
 	"many empty resources":     {sends(raw("\x22" + string(rune(len(configType))) + configType + strings.Repeat("\x12\x00", 2<<20-100))), false, "there are more than 10000 resources"},
 	"refused ones":             {sends(answer("v", "n", "a", "bad a"), answer("w", "m", "bad b")), false, "refused b"},
