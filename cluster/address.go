@@ -179,7 +179,7 @@ func Explain(err error) string {
 	case errors.As(err, &name):
 		return "its name is not known here (" + name.Err + "): correct it, or the resolver"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nobody listens there: start Redis, or correct the address"
+		return "connection refused: start Redis, or correct the address"
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET):
 		return "the connection was ended"
 	case kindOf(err) == KindTimeout:

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/resp"
 )
 
@@ -65,24 +62,5 @@ func TestUnservedSlot(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), text) || kindOf(err) != KindNoNode {
 			t.Errorf("%v, want %s", err, text)
 		}
-	}
-}
-
-// TestReplacedMaster checks that the outage of a master that never recovers ends when
-// another master owns its slots. A healthy master has no outage.
-func TestReplacedMaster(t *testing.T) {
-	var outages []time.Duration
-	outage := func(d time.Duration) { outages = append(outages, d) }
-	n := &node{breaker: breaker.New(breaker.Options{}), log: slog.New(slog.DiscardHandler)}
-	n.recordReplaced(outage)
-	if len(outages) != 0 {
-		t.Errorf("a master that was well had an outage of %s", outages[0])
-	}
-	began := time.Now().Add(-time.Second)
-	n.breaker.Record(began, breaker.Outcome{Failed: 1, Err: errDown})
-	n.breaker.Record(began.Add(500*time.Millisecond), breaker.Outcome{Failed: 20, Err: errDown})
-	n.recordReplaced(outage)
-	if len(outages) != 1 || outages[0] < time.Second || outages[0] > time.Minute {
-		t.Errorf("a master that failed a second ago had outages of %v", outages)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -123,15 +124,24 @@ func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
 	}
 }
 
-// recordReplaced reports the end of an outage: another master owns the slots.
-func (n *node) recordReplaced(outage func(time.Duration)) {
-	st := n.breaker.Status()
-	if st.State == breaker.Closed {
-		return
-	}
-	d := time.Since(st.Since)
-	outage(d)
-	n.log.Info("unresponsive master replaced", "node", n.addr, "outage", d)
+// orphan is a failing master that the topology no longer has, and a slot that it owned.
+type orphan struct {
+	*node
+	slot uint16
+}
+
+// adoptOrphans reports the end of the outages of orphans whose slots have a master again.
+func (s *Store) adoptOrphans(t *topology) {
+	s.orphans = slices.DeleteFunc(s.orphans, func(n orphan) bool {
+		by := t.owner(n.slot)
+		if by == nil {
+			return false
+		}
+		d := time.Since(n.breaker.Status().Since)
+		s.opts.OnOutage(d)
+		n.log.Info("unresponsive master replaced", "node", n.addr, "by", by.addr, "outage", d)
+		return true
+	})
 }
 
 // reportHealth logs when a node starts to fail and when it recovers, at a bounded rate, so

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
@@ -27,6 +29,7 @@ type Store struct {
 	instances  atomic.Int64    // from the last heartbeat; 0 before
 	counted    atomic.Bool     // instances has changed since the marks were written
 	marks      map[string]bool // marks that were seen, by key; only Run uses it
+	orphans    []orphan        // only Run uses it
 	// topologyLog and secretLog throttle the log lines on the topology and on the secret.
 	topologyLog, secretLog logthrottle.Throttle
 
@@ -141,11 +144,14 @@ func (s *Store) runPipelines(ctx context.Context, wg *sync.WaitGroup, old *topol
 	}
 	for addr, n := range old.nodes {
 		if t.nodes[addr] != n {
-			n.recordReplaced(s.opts.OnOutage)
+			if n.breaker.State() != breaker.Closed {
+				s.orphans = append(s.orphans, orphan{n, old.slotOf(n)})
+			}
 			n.stop()
 			_ = n.client.Close()
 		}
 	}
+	s.adoptOrphans(t)
 }
 
 func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
@@ -164,7 +170,7 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 		if ctx.Err() == nil && s.topologyLog.Allow() {
 			s.opts.Log.Warn("failed to fetch the topology of the store", "error", err)
 		}
-		if !errors.Is(err, ErrNotMaster) || old.cluster {
+		if old.cluster || !s.lostMaster(err, old) {
 			return
 		}
 		// The single Redis has become a replica. Its connections are open and would go on
@@ -177,6 +183,19 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 	if t.slots != old.slots {
 		s.assertMasters(asking, t, old)
 	}
+}
+
+// lostMaster reports whether err, of a fetch of the topology, means that the single Redis of old is no
+// master. A replica of it that refuses means nothing while it does not answer, unless Sentinels named
+// that replica.
+func (s *Store) lostMaster(err error, old *topology) bool {
+	var all topologyErrors
+	if s.opts.Sentinel != "" || !errors.As(err, &all) {
+		return errors.Is(err, ErrNotMaster)
+	}
+	return slices.ContainsFunc(all, func(e topologyError) bool {
+		return old.nodes[e.addr] != nil && errors.Is(e.err, ErrNotMaster)
+	})
 }
 
 // assertMasters checks the role of nodes that keep their connections although the topology

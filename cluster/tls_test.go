@@ -144,7 +144,7 @@ func TestTLSFailures(t *testing.T) {
 		"TLS without":        {Options{}, node.TLSAddr(), "set --redis-tls"},
 		"no TLS":             {Options{TLS: trusting}, node.Addr, "it does not speak TLS"},
 		"another authority":  {Options{TLS: tlsOf(t, other)}, node.TLSAddr(), "name the authority by --redis-tls-ca"},
-		"another name":       {Options{TLS: trusting}, strings.Replace(node.TLSAddr(), "127.0.0.1", "127.0.0.2", 1), "nobody listens there"},
+		"another name":       {Options{TLS: trusting}, strings.Replace(node.TLSAddr(), "127.0.0.1", "127.0.0.2", 1), "connection refused"},
 		"expired":            {Options{TLS: trusting}, expired.TLSAddr(), "is not valid at this time"},
 		"client certificate": {Options{TLS: trusting}, demanding.TLSAddr(), "set --redis-tls-cert and --redis-tls-key"},
 		"no password":        {Options{TLS: trusting}, node.TLSAddr(), "set --redis-password-file"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +26,9 @@ type topology struct {
 
 // owner returns the master of a slot, or nil.
 func (t *topology) owner(slot uint16) *node { return t.slots[slot] }
+
+// slotOf returns a slot that a master owns, or 0.
+func (t *topology) slotOf(n *node) uint16 { return uint16(max(0, slices.Index(t.slots[:], n))) }
 
 // ownerOf returns the master of a key. The error is errNoNode in words for an operator.
 func (t *topology) ownerOf(key string) (*node, error) {
@@ -89,7 +93,12 @@ func (o *Options) askOrder(old *topology) []string {
 			}
 		}
 	}
-	return append(addrs, o.Addrs...)
+	for _, addr := range o.Addrs {
+		if !slices.Contains(addrs, addr) {
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs
 }
 
 // fetchTopology fetches the topology from one node, which may be a replica.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -18,12 +19,14 @@ type topologyError struct {
 	err  error
 }
 
-func (e topologyError) Error() string { return e.addr + ": " + Explain(e.err) }
+func (e topologyError) Error() string {
+	return e.addr + ": " + strings.TrimPrefix(Explain(e.err), e.addr+": ")
+}
 
 func (e topologyError) Unwrap() error { return e.err }
 
 // topologyErrors are the reasons why it could not be fetched from any node.
-type topologyErrors []error
+type topologyErrors []topologyError
 
 func (e topologyErrors) Error() string {
 	texts := make([]string, len(e))
@@ -33,7 +36,13 @@ func (e topologyErrors) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-func (e topologyErrors) Unwrap() []error { return e }
+func (e topologyErrors) Unwrap() []error {
+	all := make([]error, len(e))
+	for i, err := range e {
+		all[i] = err
+	}
+	return all
+}
 
 // configError is a reason why a node cannot be used until an operator changes the node or
 // its address.
@@ -99,6 +108,18 @@ func (s *Store) examineAddress(ctx context.Context, addr string) error {
 
 // errAnswersNow is the problem at an address whose node has recovered meanwhile.
 var errAnswersNow = errors.New("it did not answer, and does now")
+
+// NoMaster returns why no master of the store is known, or nil if one is.
+func (s *Store) NoMaster() error {
+	if !s.isEmpty() {
+		return nil
+	}
+	err := errors.New("it has not been reached")
+	if last := s.topErr.Load(); last != nil {
+		err = *last
+	}
+	return fmt.Errorf("no master of the store is known: %s; the backstop decides", strings.TrimPrefix(err.Error(), "fetch topology: "))
+}
 
 // isEmpty reports whether no master of the store is known.
 func (s *Store) isEmpty() bool { return len(s.top.Load().nodes) == 0 }

@@ -82,7 +82,7 @@ func TestDoctorExits(t *testing.T) {
 	}{
 		{[]string{"--redis", master.Addr}, 0, "limitgate can use this store"},
 		{[]string{"--redis", replica.Addr}, 1, master.Addr},
-		{[]string{"--redis", "127.0.0.1:1"}, 1, "nobody listens there"},
+		{[]string{"--redis", "127.0.0.1:1"}, 1, "connection refused"},
 		{[]string{"--redis", hung.Addr, "--timeout", "500ms"}, 1, "limitgate cannot use this store"},
 		{[]string{"--redis", "127.0.0.1:1", "--json"}, 1, `"verdict": "fail"`},
 		{nil, 64, "an address is needed"},

@@ -29,7 +29,7 @@ func TestStartWithoutStore(t *testing.T) {
 		breakIt, mend func(*redistest.Node)
 		text          string
 	}{
-		{"down", (*redistest.Node).Kill, (*redistest.Node).Restart, "nobody listens there: start Redis, or correct the address"},
+		{"down", (*redistest.Node).Kill, (*redistest.Node).Restart, "connection refused: start Redis, or correct the address"},
 		{"hung", (*redistest.Node).Stop, (*redistest.Node).Cont, "it takes connections and does not answer: it hangs, or is no Redis"},
 	}
 	for _, fault := range faults {

@@ -28,7 +28,7 @@ func TestInspectUnusable(t *testing.T) {
 	tls.StartTLS()
 	defer tls.Close()
 	for name, row := range map[string]struct{ addr, text string }{
-		"nobody":           {"127.0.0.1:1", "nobody listens there"},
+		"nobody":           {"127.0.0.1:1", "connection refused"},
 		"no name":          {"nowhere.invalid:6379", "its name is not known"},
 		"a replica":        {replica.Addr, "it is a replica, and decisions are never read from one: give the address of its master, " + master.Addr},
 		"no slots":         {redistest.Start(t, "--cluster-enabled", "yes").Addr, "run redis-cli --cluster create first"},
@@ -50,7 +50,7 @@ func TestInspectUnusable(t *testing.T) {
 	}
 	t.Run("beside one that can be used", func(t *testing.T) {
 		r := inspect(t, "127.0.0.1:1", master.Addr, master.Addr)
-		r.expect(t, SeverityWarn, "address", "nobody listens there")
+		r.expect(t, SeverityWarn, "address", "connection refused")
 		if r.Verdict != SeverityWarn {
 			t.Errorf("got %s", r.text())
 		}

@@ -333,7 +333,7 @@ func TestInspectLostMasters(t *testing.T) {
 	if err != nil || r.Verdict != SeverityFail || len(r.Masters) != 3 {
 		t.Fatalf("got %s, %v", r.text(), err)
 	}
-	r.expect(t, SeverityFail, "master", "nobody listens there")
+	r.expect(t, SeverityFail, "master", "connection refused")
 	r.expect(t, SeverityFail, "master", "it does not answer in time")
 	if r.Masters[2].Decision.Calls == 0 || r.Mode != cluster.ModeShardWide {
 		t.Errorf("the third is not examined: %s", r.text())

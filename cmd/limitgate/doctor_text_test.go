@@ -61,11 +61,11 @@ limitgate cannot use this store, or not well (fail 1, warn 1, note 1)
 // TestNoStore: without a store the report has only the results of the addresses.
 func TestNoStore(t *testing.T) {
 	var b strings.Builder
-	r := &doctor.Report{Verdict: doctor.SeverityFail, Findings: []doctor.Finding{{Severity: doctor.SeverityFail, Check: "address", Nodes: []string{"a:1"}, Text: "nobody listens there"}}}
+	r := &doctor.Report{Verdict: doctor.SeverityFail, Findings: []doctor.Finding{{Severity: doctor.SeverityFail, Check: "address", Nodes: []string{"a:1"}, Text: "connection refused"}}}
 	if err := writeReport(&b, r, false); err != nil {
 		t.Fatal(err)
 	}
-	const want = "store  none found\n\nfail  address      a:1: nobody listens there\n\nlimitgate cannot use this store, or not well (fail 1, warn 0, note 0)\n"
+	const want = "store  none found\n\nfail  address      a:1: connection refused\n\nlimitgate cannot use this store, or not well (fail 1, warn 0, note 0)\n"
 	if b.String() != want {
 		t.Errorf("got %q", b.String())
 	}

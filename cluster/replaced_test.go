@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/breaker"
+	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
+)
+
+// failover is a store on a master and its replica, and what it logs.
+type failover struct {
+	*Store
+	master, replica *redistest.Node
+	log             *syncbuffer.Buffer
+	outages         chan time.Duration
+}
+
+func openFailover(t *testing.T) *failover {
+	t.Helper()
+	f := &failover{master: redistest.Start(t), log: new(syncbuffer.Buffer), outages: make(chan time.Duration, 10)}
+	f.replica = redistest.StartReplica(t, f.master)
+	opts := Options{
+		Addrs: []string{f.master.Addr, f.replica.Addr}, IOTimeout: 200 * time.Millisecond, DialTimeout: 200 * time.Millisecond, ToLoop: toLoop,
+		Cooldown: 100 * time.Millisecond, OnOutage: func(d time.Duration) { f.outages <- d },
+		Log: slog.New(slog.NewTextHandler(f.log, nil)),
+	}
+	s, err := Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Store = running(t, s)
+	return f
+}
+
+// checkUntil checks a tenant until done.
+func (f *failover) checkUntil(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1000/366d"})
+	redistest.Eventually(t, 20*time.Second, what, func() bool {
+		askOf(f.Store, set, "t", 5*time.Millisecond)
+		return done()
+	})
+}
+
+// TestHungMasterIsKept: a master that hangs stays in the topology while its replica is a replica.
+func TestHungMasterIsKept(t *testing.T) {
+	f := openFailover(t)
+	f.master.Stop()
+	f.checkUntil(t, "five reloads after the breaker opens", func() bool {
+		return len(f.Shards()) == 0 || f.Shards()[0].State != breaker.Closed && f.Stats().Reloads > 5
+	})
+	if all := f.Shards(); len(all) != 1 || all[0].Addr != f.master.Addr || f.NoMaster() != nil {
+		t.Errorf("shards %+v, %v", all, f.NoMaster())
+	}
+	f.master.Cont()
+	f.checkUntil(t, "the breaker to close", func() bool { return len(f.outages) > 0 })
+	if log := f.log.String(); strings.Contains(log, "replaced") || !strings.Contains(log, "shard breaker closed") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
+// TestReplacedBy: the log has the node that replaced a master, once there is one.
+func TestReplacedBy(t *testing.T) {
+	f := openFailover(t)
+	f.master.Stop()
+	f.checkUntil(t, "the breaker to open", func() bool { return f.Shards()[0].State != breaker.Closed })
+	f.replica.CLI(t, "REPLICAOF", "NO", "ONE")
+	f.checkUntil(t, "the end of the outage", func() bool { return len(f.outages) > 0 })
+	if log := f.log.String(); !strings.Contains(log, `msg="unresponsive master replaced" node=`+f.master.Addr+" by="+f.replica.Addr+" outage=") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
+// TestNoMaster: while the only Redis is a replica, no master is known, for a reason that names each
+// address once, and its outage goes on until there is a master again.
+func TestNoMaster(t *testing.T) {
+	f := openFailover(t)
+	if err := f.NoMaster(); err != nil {
+		t.Error(err)
+	}
+	other := redistest.Start(t)
+	f.master.CLI(t, "REPLICAOF", "127.0.0.1", strconv.Itoa(other.Port))
+	f.checkUntil(t, "no master to be known", func() bool { return f.NoMaster() != nil })
+	text := f.NoMaster().Error()
+	if !strings.HasPrefix(text, "no master of the store is known: ") || strings.Count(text, f.master.Addr) != 1 || strings.Count(text, f.replica.Addr) != 1 || !strings.HasSuffix(text, "; the backstop decides") {
+		t.Error(text)
+	}
+	if log := f.log.String(); strings.Contains(log, "replaced") || len(f.outages) > 0 {
+		t.Errorf("%d outages, the log:\n%s", len(f.outages), log)
+	}
+	f.replica.CLI(t, "REPLICAOF", "NO", "ONE")
+	f.checkUntil(t, "a master", func() bool { return f.NoMaster() == nil })
+}
