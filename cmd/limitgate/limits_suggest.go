@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -53,8 +55,10 @@ func runSuggest(ctx context.Context, env *environment, args []string) int {
 	defer stop()
 	progress := accesslog.NewProgress(env.stderr, accesslog.IsTerminal(os.Stderr), size, time.Now)
 	opts.Progress = progress.Update
-	file, err := replay.Suggest(ctx, in, opts)
+	var notes strings.Builder
+	file, err := replay.Suggest(ctx, in, &notes, opts)
 	progress.Finish()
+	_, _ = io.WriteString(env.stderr, notes.String())
 	if err != nil {
 		return fail(env, err)
 	}

@@ -155,6 +155,23 @@ func TestLintSamples(t *testing.T) {
 	}
 }
 
+// TestSuggestUnreadable: the lines of a log that cannot be read are reported.
+func TestSuggestUnreadable(t *testing.T) {
+	log, err := os.ReadFile("../../examples/access.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed := filepath.Join(t.TempDir(), "mixed.log")
+	lines := strings.SplitAfter(string(log), "\n")
+	if err := os.WriteFile(mixed, []byte(strings.Join(lines[:5], "")+strings.Repeat("1\n", 30)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := command("limits", "suggest", mixed)
+	if code != exitOK || !strings.Contains(out, "# Requests: 5,") || !strings.HasPrefix(errs, "30 lines were left out, whose format cannot be read:\n") {
+		t.Errorf("exit %d: %s%s", code, errs, out)
+	}
+}
+
 // TestFlagsAnywhere: flags may stand before and behind arguments, and behind -- is none.
 func TestFlagsAnywhere(t *testing.T) {
 	for _, row := range []struct {

@@ -149,6 +149,10 @@ func printDenied(w io.Writer, _ []string, reply any) {
 // printShards prints a reply of RL.CONFIG SHARDS.
 func printShards(w io.Writer, _ []string, reply any) {
 	all, _ := reply.([]any)
+	if len(all) == 1 && fieldText(all[0], "addr") == "" {
+		fmt.Fprintln(w, fieldText(all[0], "error"))
+		return
+	}
 	printTable(w, all, []string{"addr", "breaker", "next_probe_ms", "failing_ms", "error"}, "none: the buckets are in the memory of this limitgate")
 }
 

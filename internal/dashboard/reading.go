@@ -59,7 +59,8 @@ type CellState struct {
 
 // StoreState describes the store and the proxies that share it.
 type StoreState struct {
-	Kind      string  `json:"kind"` // memory, redis or cluster
+	Kind      string  `json:"kind"`      // memory, unreached, redis or cluster
+	NoMaster  string  `json:"no_master"` // why no master of it is known, or ""
 	Instances int     `json:"instances"`
 	Shards    []Shard `json:"shards"`
 }

@@ -39,6 +39,7 @@ type Sample struct {
 	Trial            TrialState    `json:"trial"`
 	Cell             CellState     `json:"cell"`
 	Store            string        `json:"store"`
+	NoMaster         string        `json:"no_master"`
 	Instances        int           `json:"instances"`
 	// LeaseRefreshes is how often the store granted units for a lease, for each decision by a lease.
 	LeaseRefreshes float64 `json:"refreshes_per_lease"`
@@ -121,7 +122,7 @@ type ShardSample struct {
 // is that since the one before.
 func newSample(now, before, earlier *Reading, version string) *Sample {
 	s := &Sample{
-		At: now.At.UnixMilli(), Sources: map[string]float64{}, Limits: now.Limits, Trial: now.Trial, Cell: now.Cell, Store: now.Store.Kind, Instances: now.Store.Instances, Version: version,
+		At: now.At.UnixMilli(), Sources: map[string]float64{}, Limits: now.Limits, Trial: now.Trial, Cell: now.Cell, Store: now.Store.Kind, NoMaster: now.Store.NoMaster, Instances: now.Store.Instances, Version: version,
 		Point: newPoint(now, before), Latency: quantiles(now, earlier),
 		HotBuckets: buckets(now.Top.Hot), DeniedBuckets: buckets(now.Top.Denied), WouldDenyBuckets: buckets(now.Top.WouldDeny),
 		Operations: operations(now.Top.Operations), LastDenials: describeDenials(now.Denials), Shards: shards(now, earlier),

@@ -33,6 +33,9 @@ func (p *Proxy) readForDashboard() *dashboard.Reading {
 	if p.cluster == nil {
 		return r
 	}
+	if err := p.cluster.NoMaster(); err != nil {
+		r.Store.NoMaster = err.Error()
+	}
 	for _, sh := range p.cluster.Shards() {
 		d := describeShard(sh, r.At)
 		trips := new(latency.Snapshot)

@@ -58,10 +58,14 @@ func (p *Proxy) storeMetrics() metrics.Store {
 	return all
 }
 
-// shards reads the breakers for RL.CONFIG SHARDS and /readyz.
+// shards reads the breakers for RL.CONFIG SHARDS. While no master is known it returns one entry without
+// an address, with the reason.
 func (p *Proxy) shards() []commands.Shard {
 	if p.cluster == nil {
 		return nil
+	}
+	if err := p.cluster.NoMaster(); err != nil {
+		return []commands.Shard{{Breaker: breaker.Open.String(), Error: err.Error()}}
 	}
 	var all []commands.Shard
 	for _, sh := range p.cluster.Shards() {

@@ -27,8 +27,9 @@ var suggested = []struct {
 
 // Suggest returns a first limits file for the traffic of a log: limits by tenant, operation and
 // address in the shadow, of twice the requests that the busiest bucket had in a minute. Comments say
-// which rates would have denied a part of the traffic.
-func Suggest(ctx context.Context, log io.Reader, opts Options) ([]byte, error) {
+// which rates would have denied a part of the traffic. The lines of the log that cannot be read are
+// reported to notes.
+func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) ([]byte, error) {
 	s, err := newSource(log, opts)
 	if err != nil {
 		return nil, err
@@ -64,6 +65,7 @@ func Suggest(ctx context.Context, log io.Reader, opts Options) ([]byte, error) {
 	if from.IsZero() {
 		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
 	}
+	writeUnparsed(notes, s.skipped, s.unparsed)
 	var plan, shared strings.Builder
 	for i, l := range suggested {
 		to, indent := &plan, "    "

@@ -27,7 +27,7 @@ func (r *Report) Write(w io.Writer) {
 	if r.OutOfOrder > 0 {
 		fmt.Fprintf(w, "%s behind later ones, and decided in the order of time\n", lines(r.OutOfOrder, "was", "were"))
 	}
-	r.writeUnparsed(w)
+	writeUnparsed(w, r.Unparsed, r.UnparsedSample)
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "limit\trequests\tadmitted\tdenied\twould deny\tleast left\t")
@@ -110,15 +110,15 @@ func (r *Report) writeNotes(w io.Writer) {
 	}
 }
 
-func (r *Report) writeUnparsed(w io.Writer) {
-	if r.Unparsed == 0 {
+func writeUnparsed(w io.Writer, count int64, sample []string) {
+	if count == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%s left out, whose format cannot be read:\n", lines(r.Unparsed, "was", "were"))
-	for _, line := range r.UnparsedSample {
+	fmt.Fprintf(w, "%s left out, whose format cannot be read:\n", lines(count, "was", "were"))
+	for _, line := range sample {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
-	if more := r.Unparsed - int64(len(r.UnparsedSample)); more > 0 {
+	if more := count - int64(len(sample)); more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)
 	}
 }

@@ -129,6 +129,7 @@ function showDenials(s) {
 function showStore(s) {
   byId("store-about").textContent = s.store === "memory"
     ? "The buckets are in the memory of this proxy: no other one shares them."
+    : s.no_master ? "The store is a Redis or a Redis Cluster, and none of its masters is known."
     : `A ${s.store === "cluster" ? "Redis Cluster" : "Redis"}, shared by ${s.instances} ${s.instances === 1 ? "proxy" : "proxies"}. The store granted units for a lease ${number(s.refreshes_per_lease)} times for each decision by one.`;
   fill(byId("table-shards"), [
     { title: "master", value: (r) => r.addr },
@@ -139,7 +140,7 @@ function showStore(s) {
     { title: "waiting", number: true, value: (r) => number(r.queued) },
     { title: "errors a second", number: true, kind: (r) => (r.errors > 0 ? "deny" : ""), value: (r) => number(r.errors) },
     { title: "last error", name: true, value: (r) => (r.error ? `${r.error}${r.next_probe_ms > 0 ? `, next try in ${milliseconds(r.next_probe_ms)}` : ""}` : "–") }],
-  s.shards, "no master: the buckets are in memory");
+  s.shards, s.no_master || "no master: the buckets are in memory");
 }
 
 // showAlerts says what needs an operator. It changes its text only when it differs, so that a
@@ -148,6 +149,7 @@ function showAlerts(s) {
   const wrong = [];
   const open = s.shards.filter((r) => r.breaker !== "closed").map((r) => r.addr);
   if (open.length > 0) wrong.push(`The store does not answer at ${open.join(", ")}: its buckets are decided by this proxy's share. See "A master dies" in the runbook.`);
+  if (s.no_master) wrong.push(`${s.no_master.replace(/^n/, "N")}.`);
   if (s.limits.error) wrong.push(`Newer limits are not in use: ${s.limits.error}`);
   if (s.trial.version) wrong.push(`Limits are on trial: version ${s.trial.version}, on ${s.trial.share}.`);
   const text = wrong.join(" ");
