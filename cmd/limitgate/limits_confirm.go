@@ -117,11 +117,11 @@ func (t *tableArgs) usable(c table.Change) error {
 	return nil
 }
 
-// live returns the bodies of the table's items that are not deleted.
+// live returns the bodies of the items that are not deleted, and in a table those that proxies can use.
 func (t *tableArgs) live() map[string]json.RawMessage {
 	parts := map[string]json.RawMessage{}
 	for key, it := range t.items {
-		if !it.Deleted && table.IsPart(key) {
+		if !it.Deleted && table.IsPart(key) && (t.table == nil || it.Flaw() == "") {
 			parts[key] = it.Body
 		}
 	}

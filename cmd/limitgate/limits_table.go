@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -201,6 +203,12 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	for _, key := range slices.Sorted(maps.Keys(t.items)) {
+		it := t.items[key]
+		if flaw := it.Flaw(); flaw != "" && table.IsPart(key) {
+			fmt.Fprintf(env.stdout, "# %s is not here, and proxies ignore it: %s\n", table.Printable(key), flaw)
+		}
+	}
 	_, _ = env.stdout.Write(content)
 	return exitOK
 }
@@ -284,7 +292,7 @@ func printChanges(w io.Writer, changes []table.Change, colour bool) {
 		var before []string
 		if c.Before != nil {
 			if c.Before.Version > 0 { // of a table
-				by = fmt.Sprintf(", version %d by %s", c.Before.Version, table.Printable(c.Before.Actor))
+				by = fmt.Sprintf(", version %d by %s", c.Before.Version, table.Printable(cmp.Or(c.Before.Actor, "unknown")))
 			}
 			before = config.PartLines(c.Before.Body)
 		}

@@ -208,13 +208,17 @@ func (c *Catalog) install(set *limit.Set, items map[string]table.Item) {
 // errNoItem is the reason for rejecting an item without a valid version, actor or time.
 var errNoItem = errors.New("not a valid limits item")
 
-// refuse rejects an item that is not a limits item. It is remembered only if its key is
+// refuse rejects an item that is not a limits item. It is rejected only if its key is
 // that of a known item, or if there is no set yet and its key is valid: the number of
-// others is unbounded. The caller holds mu.
+// others is unbounded, and the status has the first of them alone. The caller holds mu.
 func (c *Catalog) refuse(it table.Item) {
+	why := fmt.Errorf("%w: %s", errNoItem, it.Flaw())
 	if _, known := c.items[it.Key]; known || c.set == nil && table.IsKey(it.Key) {
-		c.reject(it, errNoItem)
+		c.reject(it, why)
 		return
+	}
+	if table.IsKey(it.Key) && len(c.ignored) < maxListed {
+		c.ignored[it.Key] = rejection{it.Version, why}
 	}
 	c.ignore(&it)
 }
@@ -222,8 +226,8 @@ func (c *Catalog) refuse(it table.Item) {
 // ignore counts an item that is not a limits item. The caller holds mu.
 func (c *Catalog) ignore(it *table.Item) {
 	c.rejections++
-	if c.ignored.Allow() {
-		c.opts.Log.Warn("ignoring invalid limits item", "key", shortKey(it.Key), "version", it.Version, "rejections", c.rejections)
+	if c.ignoring.Allow() {
+		c.opts.Log.Warn("ignoring invalid limits item", "key", shortKey(it.Key), "version", it.Version, "rejections", c.rejections, "error", it.Flaw())
 	}
 }
 

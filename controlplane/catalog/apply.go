@@ -258,6 +258,7 @@ func (c *Catalog) put(next map[string]table.Item, items []table.Item) (fresh []t
 		}
 		c.sum.Add(&it)
 		c.items[key] = it
+		delete(c.ignored, key)
 	}
 	fresh = slices.Collect(maps.Values(next))
 	c.activate(next)

@@ -69,7 +69,7 @@ type Catalog struct {
 	grown      int                  // tenants compiled into the set since the last full compilation
 	sum        table.Digest         // of items
 	used       table.Digest         // of active
-	ignored    logthrottle.Throttle // of lines about items that are not limits items
+	ignoring   logthrottle.Throttle // of lines about items that are not limits items
 	status
 }
 
@@ -84,9 +84,10 @@ type view struct {
 // status holds what a Status is made of.
 type status struct {
 	rejected   map[string]rejection
-	rejections int64     // versions of items
-	retried    time.Time // the last time that plans were retried
-	stale      int64     // items that were older than the known ones
+	ignored    map[string]rejection // items of the latest reading that are not limits items and not known, maxListed at most
+	rejections int64                // versions of items
+	retried    time.Time            // the last time that plans were retried
+	stale      int64                // items that were older than the known ones
 }
 
 // rejection is an item that cannot be used, and why.
@@ -110,7 +111,7 @@ func New(opts Options) *Catalog {
 	}
 	c := &Catalog{
 		opts: opts, active: map[string]table.Item{}, nonTenants: map[string]bool{}, apply: func(*limit.Set) {},
-		ignored: logthrottle.Throttle{Period: ignoredPause, Now: opts.Now},
+		ignoring: logthrottle.Throttle{Period: ignoredPause, Now: opts.Now},
 	}
 	c.clear()
 	c.publish()
@@ -121,7 +122,7 @@ func New(opts Options) *Catalog {
 func (c *Catalog) clear() {
 	c.items, c.unconfirmed, c.missing, c.sum = map[string]table.Item{}, map[string]unconfirmed{}, map[string]time.Time{}, table.Digest{}
 	c.changed, c.unconfirmedBytes = map[string]uint64{}, 0
-	c.rejected = map[string]rejection{}
+	c.rejected, c.ignored = map[string]rejection{}, map[string]rejection{}
 }
 
 // change locks the catalog for a change, and returns the function that publishes it and
@@ -273,15 +274,17 @@ func (c *Catalog) describe() Status {
 	if c.set != nil {
 		st.Version = c.set.Version
 	}
-	for i, key := range slices.Sorted(maps.Keys(c.rejected)) {
+	all := maps.Clone(c.ignored)
+	maps.Copy(all, c.rejected)
+	for i, key := range slices.Sorted(maps.Keys(all)) {
 		if i == maxListed {
-			st.Error += fmt.Sprintf("; and %d more", len(c.rejected)-i)
+			st.Error += fmt.Sprintf("; and %d more", len(all)-i)
 			break
 		}
 		if st.Error != "" {
 			st.Error += "; "
 		}
-		st.Error += fmt.Sprintf("%s, version %d: %s", key, c.rejected[key].version, c.rejected[key].why)
+		st.Error += fmt.Sprintf("%s, version %d: %s", shortKey(key), all[key].version, all[key].why)
 	}
 	return st
 }

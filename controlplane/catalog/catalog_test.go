@@ -280,6 +280,40 @@ func TestNoItem(t *testing.T) {
 	}
 }
 
+// TestIgnoredItem: the status names an item of the table that lacks attributes, and why, until it is
+// written again or gone.
+func TestIgnoredItem(t *testing.T) {
+	c := loaded(t, shared, free)
+	byHand := table.Item{Key: "TENANT#hand", Version: 1}
+	other := table.Item{Key: "other", Version: 1}
+	read := func(items ...table.Item) string {
+		t.Helper()
+		defer c.EndReading()
+		if _, _, err := c.ApplyAll(append(items, shared, free), c.BeginReading()); err != nil {
+			t.Fatal(err)
+		}
+		return c.Status().Error
+	}
+	const want = "TENANT#hand, version 1: not a valid limits item: it lacks a valid body, updated_by, updated_at: write items by limitgate limits push"
+	if got := read(byHand, other); got != want {
+		t.Errorf("the status: %s", got)
+	}
+	if c.Apply([]table.Item{item("TENANT#hand", 2, `{"plan": "free"}`)}); c.Status().Error != "" {
+		t.Errorf("written again: %s", c.Status().Error)
+	}
+	c = loaded(t, shared, free)
+	if read(byHand); read() != "" {
+		t.Errorf("gone: %s", c.Status().Error)
+	}
+	var many []table.Item
+	for i := range 3 * maxListed {
+		many = append(many, table.Item{Key: fmt.Sprint("TENANT#", i)})
+	}
+	if n := strings.Count(read(many...), "TENANT#"); n != maxListed {
+		t.Errorf("%d are listed", n)
+	}
+}
+
 // TestPlanByHandAtStart: a plan that was written by hand prevents a start, as an
 // invalid one does: its tenants would get the limits of another plan.
 func TestPlanByHandAtStart(t *testing.T) {

@@ -37,6 +37,7 @@ func (c *Catalog) ApplyAll(items []table.Item, mark uint64) (fresh []table.Item,
 	}
 	defer c.change()()
 	defer c.endLogging()
+	clear(c.ignored)
 	next, there := map[string]table.Item{}, map[string]bool{}
 	for i := range items {
 		there[items[i].Key] = true

@@ -350,7 +350,15 @@ func (f *Syncer) missedItems(fresh []table.Item) {
 	if len(fresh) == 0 {
 		return
 	}
-	f.log.Warn("applying items of the table that differ from the limits in use", "items", len(fresh))
+	used := 0
+	for i := range fresh {
+		if f.catalog.uses(&fresh[i]) {
+			used++
+		}
+	}
+	if used > 0 {
+		f.log.Warn("applying items of the table that differ from the limits in use", "items", used)
+	}
 	confirmed := f.Status().Confirmed
 	if confirmed.IsZero() {
 		return // the items are older than this process

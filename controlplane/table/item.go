@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -33,6 +34,31 @@ type Item struct {
 // an actor and a time. Other items of a table are ignored, and not counted in digests.
 func (it *Item) IsLimits() bool {
 	return IsKey(it.Key) && it.Version > 0 && it.Version <= MaxVersion && it.Actor != "" && !it.At.IsZero()
+}
+
+// Flaw returns why no proxy can use the item, in the names of its attributes, or "".
+func (it *Item) Flaw() string {
+	var lacks []string
+	for _, attribute := range []struct {
+		name  string
+		there bool
+	}{
+		{"body", len(it.Body) > 0 || it.Deleted},
+		{"version", it.Version > 0 && it.Version <= MaxVersion},
+		{"updated_by", it.Actor != ""},
+		{"updated_at", !it.At.IsZero()},
+	} {
+		if !attribute.there {
+			lacks = append(lacks, attribute.name)
+		}
+	}
+	switch {
+	case !IsKey(it.Key):
+		return "its key is not that of limits"
+	case len(lacks) > 0:
+		return "it lacks a valid " + strings.Join(lacks, ", ") + ": write items by limitgate limits push"
+	}
+	return ""
 }
 
 // MaxVersion is the largest version of an item: JSON readers lose digits of larger
