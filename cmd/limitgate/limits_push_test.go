@@ -6,9 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/internal/awstest"
 )
 
@@ -42,6 +47,29 @@ func writeLimits(t *testing.T, content string) string {
 }
 
 const freePlan = "version: 1\ndefault_plan: free\nplans:\n  free: [{id: tenant, by: [tenant], rate: 100/s}]\n"
+
+// TestItemByHand: pull and diff show an item that lacks attributes as one.
+func TestItemByHand(t *testing.T) {
+	pushed(t, freePlan)
+	a, err := awsclient.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dynamodb.NewFromConfig(a).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("limits"), Item: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "TENANT#hand"}, "plan": &types.AttributeValueMemberS{Value: "gold"}, "version": &types.AttributeValueMemberN{Value: "1"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := command("limits", "pull", testTable)
+	const want = "# TENANT#hand is not here, and proxies ignore it: it lacks a valid body, updated_by, updated_at: write items by limitgate limits push\n"
+	if code != exitOK || !strings.HasPrefix(out, want) || strings.Contains(out, "hand:") {
+		t.Errorf("pull: exit %d: %s%s", code, out, errs)
+	}
+	out, errs, code = command("limits", "diff", writeLimits(t, freePlan+"tenants: {hand: {plan: free}}\n"), testTable)
+	if code != exitDenied || !strings.Contains(out, "change TENANT#hand, version 1 by unknown") {
+		t.Errorf("diff: exit %d: %s%s", code, out, errs)
+	}
+}
 
 // TestPushesOverlap: ann deletes a plan between bob's second read and his write of a
 // tenant on it. The limits compile in her last read. They do not in bob's, and he writes

@@ -62,7 +62,7 @@ func plain(client *dynamodb.Client, err error) error {
 	return err
 }
 
-var errOtherKey = errors.New("the key of the table is not " + attrKey + ": create it as docs/limits-as-data.md does")
+var errOtherKey = errors.New("the key of the table is not " + attrKey + keyAdvice)
 
 // isOtherKey reports whether DynamoDB refuses an item or its key because the key of the table has
 // another name or type.
@@ -72,6 +72,42 @@ func isOtherKey(err error) bool {
 		slices.ContainsFunc([]string{"Missing the key", "does not match the schema", "Type mismatch for key"}, func(part string) bool {
 			return strings.Contains(invalid.ErrorMessage(), part)
 		})
+}
+
+// keyAdvice follows what is wrong with the key of a table.
+const keyAdvice = ": create it as docs/limits-as-data.md does"
+
+// plain replaces an error of DynamoDB by a clearer one, if there is one.
+func (t *Table) plain(ctx context.Context, err error) error {
+	if isOtherKey(err) {
+		if problem := t.keyProblem(ctx); problem != "" {
+			return errors.New(problem)
+		}
+	}
+	return plain(t.client, err)
+}
+
+// keyProblem returns why limits do not fit the key of the table. It returns "" if they fit, or if this
+// client may not ask.
+func (t *Table) keyProblem(ctx context.Context) string {
+	out, err := t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.name})
+	if err != nil || out.Table == nil {
+		return ""
+	}
+	kinds := map[string]string{}
+	for _, a := range out.Table.AttributeDefinitions {
+		kinds[aws.ToString(a.AttributeName)] = map[types.ScalarAttributeType]string{"S": "a string", "N": "a number", "B": "bytes"}[a.AttributeType]
+	}
+	for _, k := range out.Table.KeySchema {
+		name := aws.ToString(k.AttributeName)
+		switch {
+		case k.KeyType != "HASH":
+			return fmt.Sprintf("the table has the sort key %.64q, and limits need the key %s alone%s", name, attrKey, keyAdvice)
+		case name != attrKey || kinds[name] != "a string":
+			return fmt.Sprintf("the key of the table is %.64q, %s, and limits need %q, a string%s", name, kinds[name], attrKey, keyAdvice)
+		}
+	}
+	return ""
 }
 
 // Table is a DynamoDB table of limits. Any number of goroutines may use it.
@@ -104,11 +140,19 @@ func (t *Table) Scan(ctx context.Context) ([]table.Item, error) {
 	var items []table.Item
 	for i := range found {
 		if errs[i] != nil && !errors.Is(errs[i], context.Canceled) {
-			return nil, fmt.Errorf("scan %s: %w", t.name, plain(t.client, errs[i]))
+			return nil, fmt.Errorf("scan %s: %w", t.name, t.plain(ctx, errs[i]))
 		}
 		items = append(items, found[i]...)
 	}
-	return items, errors.Join(ctx.Err(), errors.Join(errs...))
+	if err := errors.Join(ctx.Err(), errors.Join(errs...)); err != nil {
+		return items, err
+	}
+	if !slices.ContainsFunc(items, func(it table.Item) bool { return table.IsKey(it.Key) }) {
+		if problem := t.keyProblem(ctx); problem != "" {
+			return nil, fmt.Errorf("scan %s: %s", t.name, problem)
+		}
+	}
+	return items, nil
 }
 
 func (t *Table) scan(ctx context.Context, segment int32) (items []table.Item, err error) {
@@ -133,7 +177,7 @@ func (t *Table) Get(ctx context.Context, key string) (it table.Item, ok bool, er
 		TableName: &t.name, ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrKey: text(key)},
 	})
 	if err != nil {
-		return it, false, fmt.Errorf("get %s of %s: %w", key, t.name, plain(t.client, err))
+		return it, false, fmt.Errorf("get %s of %s: %w", key, t.name, t.plain(ctx, err))
 	}
 	if out.Item == nil {
 		return it, false, nil
@@ -189,7 +233,7 @@ func (t *Table) put(ctx context.Context, it *table.Item, in *dynamodb.PutItemInp
 		return fmt.Errorf("put %s of %s: %w: %w", it.Key, t.name, table.ErrUnwritable, err)
 	}
 	if err != nil {
-		return fmt.Errorf("put %s of %s: %w", it.Key, t.name, plain(t.client, err))
+		return fmt.Errorf("put %s of %s: %w", it.Key, t.name, t.plain(ctx, err))
 	}
 	return nil
 }

@@ -246,7 +246,10 @@ func TestTableOfAnotherKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := NewTable(a.Config, "other-key")
-	const want = "the key of the table is not pk: create it as docs/limits-as-data.md does"
+	const want = `the key of the table is "id", a string, and limits need "pk", a string: create it as docs/limits-as-data.md does`
+	if _, err := other.Scan(t.Context()); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("scan: %v", err)
+	}
 	if _, _, err := other.Get(t.Context(), "SHARED"); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("get: %v", err)
 	}
@@ -256,6 +259,39 @@ func TestTableOfAnotherKey(t *testing.T) {
 	const images = "open stream of other-key: it has NEW_IMAGE: enable one with new and old images (NEW_AND_OLD_IMAGES)"
 	if _, err := OpenStream(t.Context(), a.Config, "other-key"); err == nil || err.Error() != images {
 		t.Errorf("stream: %v", err)
+	}
+}
+
+// TestTableOfAnotherType: the error of a table whose key pk is a number, or that has a sort key, says so.
+func TestTableOfAnotherType(t *testing.T) {
+	t.Parallel()
+	a := awstest.Share(t)
+	attribute := func(name string, kind types.ScalarAttributeType) types.AttributeDefinition {
+		return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: kind}
+	}
+	key := func(name string, kind types.KeyType) types.KeySchemaElement {
+		return types.KeySchemaElement{AttributeName: aws.String(name), KeyType: kind}
+	}
+	for name, row := range map[string]struct {
+		attributes []types.AttributeDefinition
+		keys       []types.KeySchemaElement
+		want       string
+	}{
+		"number-key": {[]types.AttributeDefinition{attribute("pk", "N")}, []types.KeySchemaElement{key("pk", "HASH")}, `the key of the table is "pk", a number, and limits need "pk", a string: `},
+		"sort-key":   {[]types.AttributeDefinition{attribute("pk", "S"), attribute("sk", "S")}, []types.KeySchemaElement{key("pk", "HASH"), key("sk", "RANGE")}, `the table has the sort key "sk", and limits need the key pk alone: `},
+	} {
+		if _, err := dynamodb.NewFromConfig(a.Config).CreateTable(t.Context(), &dynamodb.CreateTableInput{
+			TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: row.attributes, KeySchema: row.keys,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		other := NewTable(a.Config, name)
+		if _, err := other.Put(t.Context(), item("SHARED", 0, `{}`)); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: put: %v", name, err)
+		}
+		if _, err := other.Scan(t.Context()); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: scan: %v", name, err)
+		}
 	}
 }
 
