@@ -17,9 +17,14 @@ func Nginx(content []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n := &nginx{zones: map[string]*zone{}, uses: map[string]int{}}
+	n := &nginx{zones: map[string]*zone{}, uses: map[string]int{}, inner: map[innerLimit]bool{}}
 	if err := n.file(words); err != nil {
 		return Result{}, err
+	}
+	for _, r := range n.requests {
+		if z := n.zones[r.zone]; z != nil && len(r.paths) > 0 {
+			n.inner[innerLimit{r.paths[len(r.paths)-1], r.rank, z.key}] = true
+		}
 	}
 	for i := range n.requests {
 		// Of a limit that is not imported only the reason is a remark.
@@ -53,6 +58,13 @@ type limitRequest struct {
 	line        int
 }
 
+// innerLimit is what a limit_req of a location counts by.
+type innerLimit struct {
+	location
+	rank int
+	key  string
+}
+
 // place is a location of a server.
 type place struct {
 	location
@@ -73,6 +85,7 @@ type nginx struct {
 	zones    map[string]*zone
 	uses     map[string]int // how many limit_req name a zone
 	requests []limitRequest
+	inner    map[innerLimit]bool // of requests
 	paths    []location
 	places   []place // all locations
 	server   *server
@@ -333,18 +346,34 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 		n.remark(r.line, "limit_req is not imported: location %s is no path of requests", cut(at.path))
 		return false
 	}
+	if at.modifier != "=" {
+		n.remarkBeside(r, at)
+	}
 	if pattern == "/*" {
 		return true // every path
 	}
 	l.when = []condition{{"path", pattern}}
 	l.id += "-" + strings.Trim(at.path, "/")
 	n.remark(r.line, "location %s is a condition on path: services send DIM path with the path of the request", cut(at.path))
+	return true
+}
+
+// remarkBeside remarks on the locations that nginx matches before that of a limit_req, and whose requests
+// have its limit here.
+func (n *nginx) remarkBeside(r *limitRequest, at location) {
 	for _, other := range n.places {
-		if at.modifier != "=" && other.server == r.server && other.path != at.path && (strings.HasPrefix(other.modifier, "~") || strings.HasPrefix(other.path, at.path)) {
-			n.remark(other.line, "nginx matches location %s before %s, whose limit its requests have here too: write a limit for it", cut(other.path), cut(at.path))
+		matches := strings.HasPrefix(other.modifier, "~") || strings.HasPrefix(other.path, at.path)
+		if matches && other.server == r.server && other.location != at && !n.replaces(r, other) {
+			n.remark(other.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: write a limit for it", cut(other.path), cut(at.path), cut(r.zone))
 		}
 	}
-	return true
+}
+
+// replaces reports whether a limit_req of a location becomes a limit that takes the place of that of r,
+// which it does where there is no condition.
+func (n *nginx) replaces(r *limitRequest, at place) bool {
+	z := n.zones[r.zone]
+	return r.paths[len(r.paths)-1].path == "/" && !strings.HasPrefix(at.modifier, "~") && z != nil && n.inner[innerLimit{at.location, r.rank, z.key}]
 }
 
 // host adds the condition on the server, where there are several, and reports whether it can be
