@@ -54,6 +54,9 @@ func (f *Folder) Load() error {
 		return nil
 	}
 	f.last = sum
+	if len(files) == 0 {
+		return fmt.Errorf("read configuration: %s has no files: write the limits of a domain into one", f.path)
+	}
 	opts, err := f.opts.WithExtensions(f.extensions, content)
 	if err != nil {
 		return err

@@ -42,6 +42,9 @@ func TestFolder(t *testing.T) {
 				t.Errorf("the log is %s, want one line with %s", got, logged)
 			}
 		}
+		if err := f.Load(); err == nil || !strings.HasSuffix(err.Error(), "has no files: write the limits of a domain into one") || f.Loaded() {
+			t.Fatalf("no files: loaded is %t, %v", f.Loaded(), err)
+		}
 		write("x")
 		if err := f.Load(); err == nil || f.Loaded() {
 			t.Fatalf("wrong files: loaded is %t, %v", f.Loaded(), err)
@@ -65,8 +68,14 @@ func TestFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("6", "in use")
-		if loads, errors := s.stats.configLoads.Load()-loads, s.stats.configErrors.Load()-errors; loads != 4 || errors != 2 || !f.Loaded() {
-			t.Errorf("%d loads and %d errors, want 4 and 2", loads, errors)
+		if err := os.Remove(filepath.Join(dir, "limits.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		check("6", "level=ERROR msg=\"failed to load the rate limit configuration, using the earlier one\"")
+		write("6")
+		check("6", "in use")
+		if loads, errors := s.stats.configLoads.Load()-loads, s.stats.configErrors.Load()-errors; loads != 5 || errors != 3 || !f.Loaded() {
+			t.Errorf("%d loads and %d errors, want 5 and 3", loads, errors)
 		}
 		cancel()
 		if err := <-ended; err != nil {
