@@ -184,6 +184,12 @@ func (s *Settings) IsOpen() bool {
 	return !s.LocalOnly() && s.TLSClientCA == "" && !s.UnsafeOpen
 }
 
+// EnvoyAlone reports whether Envoy's rate limit service may be all that is asked: no limits are set but its
+// own.
+func (s *Settings) EnvoyAlone() bool {
+	return s.Limits == "" && s.RLS.Listen != "" && len(s.RLS.Native) == 0
+}
+
 // UsesRedis reports whether buckets are in a Redis.
 func (s *Settings) UsesRedis() bool { return len(s.Redis.Addrs) > 0 || s.RedisSentinel.Master != "" }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
 
 // launchEnvoy runs limitgate envoy with variables, and returns it with the address of its debug port.
@@ -26,6 +28,23 @@ func launchEnvoy(t *testing.T, environ ...string) (p *proxy, debug string) {
 	p, found := launch(t, cmd, listening)
 	p.addr, p.admin = found[1], found[2]
 	return p, "http://127.0.0.1:" + port
+}
+
+// TestEnvoyAlone: limitgate envoy prints a request of Envoy's service, and nothing of the sample of limits.
+func TestEnvoyAlone(t *testing.T) {
+	var stdout syncbuffer.Buffer
+	cmd := exec.Command(binaries.release, "envoy", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--rls", "127.0.0.1:0", "--rls-http", "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), "REDIS_SOCKET_TYPE=tcp", "LOG_LEVEL=info", "DEBUG_PORT=0", "FORCE_START_WITHOUT_INITIAL_CONFIG=true", "RUNTIME_ROOT="+t.TempDir(), "REDIS_URL="+redistest.Start(t).Addr)
+	cmd.Stdout = &stdout
+	p, _ := launch(t, cmd, regexp.MustCompile("the backstop has no ceiling"))
+	if out := stdout.String(); !strings.Contains(out, "  curl http://127.0.0.1:") || !strings.Contains(out, "/json -d '{") || strings.Contains(out, "RL.CHECK") {
+		t.Errorf("it prints %s", out)
+	}
+	for _, of := range []string{"sample of limits", "monthly", "listed tenants"} {
+		if strings.Contains(p.output(), of) {
+			t.Errorf("the log has %q:\n%s", of, p.output())
+		}
+	}
 }
 
 // getText returns the body of a page.

@@ -156,6 +156,10 @@ func startLog(ctx context.Context, env *environment, s *config.Settings) (log *s
 
 // printBanner prints the address of the proxy and a first command to type.
 func printBanner(env *environment, p *proxy.Proxy, s *config.Settings) {
+	if s.EnvoyAlone() {
+		printEnvoyBanner(env, p)
+		return
+	}
 	host, port, _ := net.SplitHostPort(p.Addr().String())
 	flags := ""
 	if s.TLSCert != "" {
@@ -176,4 +180,16 @@ or without redis-cli:
 
   %s check --addr %s acme "POST /v1/payments" 203.0.113.7 1
 `, version, p.Addr(), p.StoreKind(), host, port, os.Args[0], p.Addr())
+}
+
+// printEnvoyBanner prints the addresses of Envoy's rate limit service and, if it answers JSON, a first request.
+func printEnvoyBanner(env *environment, p *proxy.Proxy) {
+	front, web := p.RLSAddrs()
+	fmt.Fprintf(env.stdout, "limitgate %s answers Envoy's rate limit service at %s, and Redis clients at %s, store %s.\n", version, front, p.Addr(), p.StoreKind())
+	if web != "" {
+		fmt.Fprintf(env.stdout, `Ask it about an entry of your limits:
+
+  curl http://%s/json -d '{"domain": "DOMAIN", "descriptors": [{"entries": [{"key": "KEY", "value": "VALUE"}]}]}'
+`, ownAddress(web))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // adviseCeiling logs that the backstop has no ceiling, once the number of proxies is
@@ -17,6 +18,10 @@ func (p *Proxy) adviseCeiling(ctx context.Context) error {
 	if p.count.Status().Err == nil {
 		proxies = p.count.Healthy()
 	}
-	p.log.Warn("the backstop has no ceiling", "advice", backstop.CeilingAdvice(p.limits.Set().TotalRate(), proxies))
+	fits := p.limits.Set().TotalRate()
+	if p.settings.EnvoyAlone() {
+		fits = limit.TotalRate{Why: "the files of Envoy's limits do not list all values of descriptors"}
+	}
+	p.log.Warn("the backstop has no ceiling", "advice", backstop.CeilingAdvice(fits, proxies))
 	return nil
 }

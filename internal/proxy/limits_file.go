@@ -29,13 +29,13 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 	if s.Updates != "" || s.LimitsSnapshot != "" {
 		log.Warn("--updates and --limits-snapshot are for limits of a table and have no effect on a file", "limits", s.Limits)
 	}
-	if s.Limits == "" && s.UsesRedis() && s.RLS.Listen == "" { // which may be all that is asked
+	if s.Limits == "" && s.UsesRedis() && !s.EnvoyAlone() {
 		log.Warn("no limits are set: every request is admitted or denied by the built-in sample of limits", "default_plan", source.Set().Plan(""),
 			"advice", "set --limits FILE or --limits dynamodb://TABLE; RL.LIMITS lists the limits of the sample")
 	}
 	for _, w := range warnings {
 		switch {
-		case w.Note, w.Redis && !s.UsesRedis():
+		case w.Note, w.Redis && !s.UsesRedis(), s.EnvoyAlone():
 		case s.Limits == "":
 			log.Warn("warning about the built-in sample of limits", "field", w.Field, "text", w.Text)
 		default:

@@ -301,6 +301,15 @@ func (p *Proxy) fronts(without bool) []run.Part {
 // Addr returns the address that clients connect to.
 func (p *Proxy) Addr() net.Addr { return p.front.Addr() }
 
+// RLSAddrs returns the address of Envoy's rate limit service, which must be on, and that of its requests as
+// JSON, or "".
+func (p *Proxy) RLSAddrs() (grpc, json string) {
+	if p.rls.http != nil {
+		json = p.rls.http.Addr().String()
+	}
+	return p.rls.addr(), json
+}
+
 // adminAddr returns the address of health and metrics, or off.
 func (p *Proxy) adminAddr() string {
 	if p.admin == nil {
