@@ -8,6 +8,11 @@ import (
 	"strings"
 )
 
+// Mistake is an error in the settings, for which a program exits as for wrong arguments.
+type Mistake string
+
+func (m Mistake) Error() string { return string(m) }
+
 // problem is a setting that is wrong in combination with others.
 type problem struct{ name, text string }
 

@@ -54,12 +54,23 @@ func updates(to *string) value {
 	v := reference(to, "ARN|URL")
 	read := v.read
 	v.read = func(text string) error {
-		if text != "" && !strings.Contains(text, "://") && !(strings.HasPrefix(text, "arn:") && strings.Contains(text, ":sns:")) {
-			return fmt.Errorf("%s is neither the ARN of an SNS topic nor the URL of an SQS queue", Quote(text))
+		if text != "" {
+			if err := CheckUpdates(text); err != nil {
+				return err
+			}
 		}
 		return read(text)
 	}
 	return v
+}
+
+// CheckUpdates returns an error for a name of updates that is neither the ARN of an SNS topic nor the URL of
+// an SQS queue.
+func CheckUpdates(name string) error {
+	if arn := strings.Split(name, ":"); strings.Contains(name, "://") || len(arn) == 6 && arn[0] == "arn" && arn[2] == "sns" && arn[5] != "" {
+		return nil
+	}
+	return fmt.Errorf("%s is neither the ARN of an SNS topic nor the URL of an SQS queue: arn:aws:sns:REGION:ACCOUNT:TOPIC", Quote(name))
 }
 
 func toggle(to *bool) value {

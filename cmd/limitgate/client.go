@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 type clientFlags struct {
 	tls          bool
 	files        tlsfiles.ClientOptions
+	addrFlag     string // the flag of the address; empty is addr
 	user         string
 	passwordFile string
 }
@@ -41,23 +44,56 @@ func (f *clientFlags) defineTLS(fs *flag.FlagSet) {
 	fs.StringVar(&f.files.Key, "tls-key", "", "the `file` of its key")
 }
 
+// check returns a mistake in the address, the time to wait or the user.
+func (f *clientFlags) check(addr string, timeout time.Duration) error {
+	if err := checkAddr(cmp.Or(f.addrFlag, "addr"), addr, "127.0.0.1:6380"); err != nil {
+		return err
+	}
+	if f.passwordFile == "" && f.user != "" {
+		return config.Mistake("a user needs a password: set --password-file")
+	}
+	return checkBetween("timeout", timeout, time.Millisecond, time.Hour)
+}
+
+// checkAddr returns a mistake if the value of a flag is no address.
+func checkAddr(flag, addr, example string) error {
+	_, port, err := net.SplitHostPort(addr)
+	_, badPort := strconv.ParseUint(port, 10, 16)
+	switch {
+	case addr == "":
+		return config.Mistake("--" + flag + " is empty: write HOST:PORT")
+	case err == nil && badPort == nil:
+		return nil
+	case !strings.Contains(addr, ":"), err == nil && port == "":
+		return config.Mistake("--" + flag + " " + config.Quote(addr) + " has no port: write HOST:PORT, for example " + example)
+	}
+	return config.Mistake("--" + flag + " " + config.Quote(addr) + " is no address: write HOST:PORT, for example " + example)
+}
+
+// checkBetween returns a mistake if a time is out of bounds.
+func checkBetween(flag string, d, least, most time.Duration) error {
+	if d < least || d > most {
+		return config.Mistake(fmt.Sprintf("--%s is %v: want %v to %v", flag, d, least, most))
+	}
+	return nil
+}
+
 // newClient returns a client of a limitgate that never retries. Protocol is the version of RESP.
 func (f *clientFlags) newClient(addr string, timeout time.Duration, protocol int) (*redis.Client, error) {
+	if err := f.check(addr, timeout); err != nil {
+		return nil, err
+	}
 	o := clientOptions(addr, timeout)
 	o.Protocol = protocol
 	var err error
 	if o.TLSConfig, err = f.tlsConfig(addr); err != nil {
 		return nil, err
 	}
-	switch {
-	case f.passwordFile != "":
+	if f.passwordFile != "" {
 		o.Username = f.user
-		o.Password, err = config.ReadPassword(f.passwordFile)
-	case f.user != "":
-		err = errors.New("a user needs a password: set --password-file")
-	}
-	if err != nil {
-		return nil, err
+		if o.Password, err = config.ReadPassword(f.passwordFile); err != nil {
+			return nil, err
+		}
 	}
 	return redis.NewClient(o), nil
 }
@@ -66,7 +102,7 @@ func (f *clientFlags) newClient(addr string, timeout time.Duration, protocol int
 func (f *clientFlags) tlsConfig(addr string) (*tls.Config, error) {
 	if !f.tls {
 		if f.files.CA != "" || f.files.ServerName != "" || f.files.Cert != "" || f.files.Key != "" {
-			return nil, errors.New("certificates are for TLS: set --tls")
+			return nil, config.Mistake("certificates are for TLS: set --tls")
 		}
 		return nil, nil
 	}
@@ -91,24 +127,14 @@ func clientOptions(addr string, timeout time.Duration) *redis.Options {
 // explainDial adds advice to an error of a connection that could not be used.
 func explainDial(addr string, err error) error {
 	var network *net.OpError
-	var header tls.RecordHeaderError
-	var unknown x509.UnknownAuthorityError
-	var host x509.HostnameError
+	if advised := explainTLS(addr, err); advised != nil {
+		return advised
+	}
 	switch {
-	case errors.As(err, &network) && network.Op == "dial" && errors.As(err, new(*net.AddrError)):
-		return fmt.Errorf("%w (an address is HOST:PORT, for example 127.0.0.1:6380)", err)
 	case strings.Contains(err.Error(), "HTTP/1."):
 		return fmt.Errorf("%w (%s answers HTTP: the address is that of --listen, not of --admin)", err, addr)
 	case errors.As(err, &network) && network.Op == "dial":
 		return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
-	case errors.As(err, &header):
-		return fmt.Errorf("%w (%s does not speak TLS: leave out --tls)", err, addr)
-	case errors.As(err, &host):
-		return fmt.Errorf("%w (name a host of the certificate by --tls-server-name)", err)
-	case strings.Contains(err.Error(), "tls: certificate required"):
-		return fmt.Errorf("%w (it wants a certificate of an authority of its --tls-client-ca: name one by --tls-cert and --tls-key)", err)
-	case errors.As(err, &unknown):
-		return fmt.Errorf("%w (name the file of its authority by --tls-ca)", err)
 	case redis.HasErrorPrefix(err, "unknown command"), redis.HasErrorPrefix(err, "DENIED"):
 		return fmt.Errorf("%w (%s is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis %[2]s)", err, addr)
 	case redis.HasErrorPrefix(err, "WRONGPASS"):
@@ -121,4 +147,19 @@ func explainDial(addr string, err error) error {
 		return fmt.Errorf("%w (%s closed the connection: if it speaks TLS, say --tls)", err, addr)
 	}
 	return err
+}
+
+// explainTLS adds advice to an error of TLS, and returns nil for others.
+func explainTLS(addr string, err error) error {
+	switch {
+	case errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return fmt.Errorf("%w (%s does not speak TLS: leave out --tls)", err, addr)
+	case errors.As(err, new(x509.HostnameError)):
+		return fmt.Errorf("%w (name a host of the certificate by --tls-server-name)", err)
+	case strings.Contains(err.Error(), "tls: certificate required"):
+		return fmt.Errorf("%w (it wants a certificate of an authority of its --tls-client-ca: name one by --tls-cert and --tls-key)", err)
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return fmt.Errorf("%w (name the file of its authority by --tls-ca)", err)
+	}
+	return nil
 }

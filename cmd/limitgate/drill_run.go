@@ -92,7 +92,13 @@ func (f *drillFlags) checkSameStore(ctx context.Context, store *drill.Store) err
 		used = append(used, fieldText(row, "addr"))
 	}
 	slices.Sort(used)
-	if masters := store.Masters(); !slices.Equal(used, masters) {
+	masters := store.Masters()
+	switch {
+	case len(used) == 0:
+		return fmt.Errorf("the limitgate at %s has its buckets in memory, and --redis leads to %s: serve by --redis", f.addr, strings.Join(masters, ", "))
+	case used[0] == "":
+		return fmt.Errorf("the limitgate at %s: %s", f.addr, fieldText(all[0], "error"))
+	case !slices.Equal(used, masters):
 		return fmt.Errorf("the limitgate at %s uses the masters %s, and --redis leads to %s: name its store by the same addresses",
 			f.addr, strings.Join(used, ", "), strings.Join(masters, ", "))
 	}

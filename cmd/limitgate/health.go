@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -44,8 +46,8 @@ func runHealth(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() > 0 || *addr != "" && *file != "" || *timeout <= 0 {
-		fmt.Fprintln(env.stderr, "limitgate health: --addr or --config and a --timeout above zero at most are needed; limitgate health --help says more")
+	if err := checkHealth(fs, *addr, *file, *timeout); err != nil {
+		fmt.Fprintf(env.stderr, "limitgate health: %s; limitgate health --help says more\n", err)
 		return exitUsage
 	}
 	target, encryption, err := healthTarget(env, &client, *addr, *file)
@@ -60,6 +62,21 @@ func runHealth(ctx context.Context, env *environment, args []string) int {
 	}
 	fmt.Fprintln(env.stdout, answer)
 	return exitOK
+}
+
+// checkHealth returns a mistake in the arguments.
+func checkHealth(fs *flag.FlagSet, addr, file string, timeout time.Duration) error {
+	switch {
+	case fs.NArg() > 0:
+		return config.Mistake(config.Quote(fs.Arg(0)) + " is not a flag: write --addr in front of an address")
+	case addr != "" && file != "":
+		return config.Mistake("--addr and --config both name the address: leave one out")
+	case addr != "":
+		if err := checkAddr("addr", addr, "127.0.0.1:9180"); err != nil {
+			return err
+		}
+	}
+	return checkBetween("timeout", timeout, time.Millisecond, time.Hour)
 }
 
 // healthTarget returns the address to ask, and the configuration of TLS, or nil.
@@ -129,7 +146,7 @@ func fetchReadiness(ctx context.Context, addr string, encryption *tls.Config) (*
 		return nil, fmt.Errorf("nothing listens at %s: start limitgate, or name its --admin address by --addr", addr)
 	}
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(explainTLS(addr, err), err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxReadiness))
@@ -150,6 +167,9 @@ func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (lin
 		Limits string `json:"limits"`
 		Store  string `json:"store"`
 		Fault  string `json:"store_error"`
+	}
+	if bytes.Contains(reply.body, []byte("HTTP request to an HTTPS server")) {
+		return "", fmt.Errorf("%s speaks TLS: say --tls, and name the file of its authority by --tls-ca", addr)
 	}
 	if json.Unmarshal(reply.body, &r) != nil || r.Ready == nil {
 		return "", fmt.Errorf("%s answers %s, and not as a limitgate: name its --admin address", addr, reply.status)

@@ -108,14 +108,15 @@ func TestHealthSettings(t *testing.T) {
 		"a file":      {nil, []string{"--config", file}, "ready: ", exitOK},
 		"its name":    {[]string{"LIMITGATE_CONFIG=" + file}, nil, "ready: ", exitOK},
 		"TLS":         {[]string{"LIMITGATE_ADMIN=" + encrypted.Listener.Addr().String(), "LIMITGATE_TLS_CERT=" + cert, "LIMITGATE_TLS_KEY=" + key}, nil, "ready: ", exitOK},
-		"not TLS":     {[]string{"LIMITGATE_ADMIN=" + encrypted.Listener.Addr().String()}, nil, "400 Bad Request", exitError},
+		"not TLS":     {[]string{"LIMITGATE_ADMIN=" + encrypted.Listener.Addr().String()}, nil, "speaks TLS: say --tls, and name the file of its authority by --tls-ca", exitError},
 		"verified":    {nil, []string{"--addr", encrypted.Listener.Addr().String(), "--tls", "--tls-ca", authority.CA}, "ready: ", exitOK},
-		"unknown CA":  {nil, []string{"--addr", encrypted.Listener.Addr().String(), "--tls"}, "unknown authority", exitError},
+		"unknown CA":  {nil, []string{"--addr", encrypted.Listener.Addr().String(), "--tls"}, "unknown authority (name the file of its authority by --tls-ca)", exitError},
 		"off":         {[]string{"LIMITGATE_ADMIN="}, nil, "switch the admin address off", exitError},
 		"a mistake":   {[]string{"LIMITGATE_ADMIN=nowhere"}, nil, "env LIMITGATE_ADMIN", exitError},
 		"no file":     {nil, []string{"--config", file + ".gone"}, "read settings file", exitError},
-		"both":        {nil, []string{"--config", file, "--addr", admin}, "at most are needed", exitUsage},
-		"too many":    {nil, []string{admin}, "at most are needed", exitUsage},
+		"not by TLS":  {nil, []string{"--addr", admin, "--tls"}, "does not speak TLS: leave out --tls", exitError},
+		"both":        {nil, []string{"--config", file, "--addr", admin}, "--addr and --config both name the address: leave one out", exitUsage},
+		"too many":    {nil, []string{admin}, "is not a flag: write --addr in front of an address", exitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if out, errs, code := health(row.environ, row.args...); code != row.code || !strings.Contains(out+errs, row.want) {

@@ -45,6 +45,10 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate limits watch: a table and --updates are needed: limitgate limits watch --updates ARN dynamodb://TABLE")
 		return exitUsage
 	}
+	if err := config.CheckUpdates(*updates); err != nil {
+		fmt.Fprintf(env.stderr, "limitgate limits watch: --updates: %s\n", err)
+		return exitUsage
+	}
 	ctx, stop := signal.NotifyContext(ctx, watchEnds...)
 	defer stop()
 	aws, err := awsclient.Load(ctx)

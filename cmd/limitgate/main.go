@@ -125,12 +125,26 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	for _, c := range subcommands() {
 		names = append(names, c.name)
 	}
-	meant := didYouMean(args[0], names)
-	if slices.ContainsFunc(limitsCommands(), func(c subcommand) bool { return c.name == args[0] }) {
-		meant = "; did you mean limits " + args[0] + "?"
-	}
-	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", args[0], meant)
+	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", args[0], commandMeant(args[0], names))
 	return exitUsage
+}
+
+// otherCommands are words that mean a command of another name, or one of a running limitgate.
+var otherCommands = map[string]string{
+	"start": "did you mean serve?", "run": "did you mean serve?", "server": "did you mean serve?", "up": "did you mean serve?",
+	"reload": "a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP",
+}
+
+// commandMeant returns the command that a word most likely means, behind "; ", or "" if there is none.
+func commandMeant(word string, names []string) string {
+	lower := strings.ToLower(word)
+	if other, found := otherCommands[lower]; found {
+		return "; " + other
+	}
+	if slices.ContainsFunc(limitsCommands(), func(c subcommand) bool { return c.name == lower }) {
+		return "; did you mean limits " + lower + "?"
+	}
+	return didYouMean(lower, names)
 }
 
 // didYouMean returns "; did you mean X?" for the name nearest to word, or "" if none is near.
@@ -330,13 +344,16 @@ func isFlag(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-' && (arg[1] < '0' || arg[1] > '9')
 }
 
-// fail prints an error and returns its exit code.
+// fail prints an error and returns its exit code: exitUsage if it contains a config.Mistake.
 func fail(env *environment, err error) int {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintf(env.stderr, "limitgate: %s\n", table.Printable(line)) // a server may have sent a part of it
 	}
 	if advice := awsclient.Advice(err); advice != "" {
 		fmt.Fprintf(env.stderr, "limitgate: %s\n", advice)
+	}
+	if errors.As(err, new(config.Mistake)) {
+		return exitUsage
 	}
 	return exitError
 }

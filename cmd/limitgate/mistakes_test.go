@@ -64,8 +64,13 @@ func TestMistakes(t *testing.T) {
 		{[]string{"limits", "explain", "acme", "-", "-", "1"}, `there is no file "acme": limitgate limits explain FILE TENANT OP IP`},
 		{[]string{"check", "acme", "-", "-", "-1"}, "cost must be an integer between 1 and 2147483647"},
 		{[]string{"check", "acme", "-", "-", "--jsn"}, "flag provided but not defined: -jsn; did you mean --json?; limitgate check --help lists the flags"},
-		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:6380"}, "(an address is HOST:PORT, for example 127.0.0.1:6380)"},
-		{[]string{"check", "acme", "-", "-", "--addr", "127.0.0.1"}, "(an address is HOST:PORT, for example 127.0.0.1:6380)"},
+		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:6380"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
+		{[]string{"drill", "fail-open", "--run", "--redis", "127.0.0.1:1", "--addr", "localhost"}, `--addr "localhost" has no port`},
+		{[]string{"limits", "watch", "--updates", "foo", "dynamodb://limits"}, `--updates: "foo" is neither the ARN of an SNS topic nor the URL of an SQS queue: arn:aws:sns:REGION:ACCOUNT:TOPIC`},
+		{[]string{"serve", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:foo"}, `"arn:aws:sns:foo" is neither the ARN of an SNS topic nor the URL of an SQS queue`},
+		{[]string{"start"}, `there is no command "start"; did you mean serve?`},
+		{[]string{"CHECK", "acme"}, `there is no command "CHECK"; did you mean check?`},
+		{[]string{"reload"}, `there is no command "reload"; a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP`},
 		{[]string{"check", "acme", "-", "[::1]"}, "invalid ip '[::1]': an address has no brackets"},
 		{[]string{"limits", "acme"}, "limitgate limits --addr ADDRESS asks a running limitgate"},
 		{[]string{"check", "acme", "-", "-", "--timeout", "5"}, "parse error; write for example 5s or 200ms"},
@@ -93,7 +98,6 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "--json=maybe"}, "write the flag alone, or leave it out"},
 		{[]string{"bypass"}, "say key or token, such as limitgate bypass key --id 2026 bypass.pem bypass.json"},
 		{[]string{"bypass", "token"}, "--key is needed: limitgate bypass token --key bypass.pem"},
-		{[]string{"stats", "x"}, "it takes no arguments, and a time between two lines above 0; limitgate stats --help says more"},
 		{[]string{"stats", "--every", "5"}, "write for example 5s or 200ms"},
 		{[]string{"stats", "--addr", "127.0.0.1:1"}, "(is limitgate serve running at 127.0.0.1:1?)"},
 		{[]string{"suggest", "access.log"}, "there is no command \"suggest\"; did you mean limits suggest?"},
@@ -108,6 +112,39 @@ func TestMistakes(t *testing.T) {
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
+		}
+	}
+}
+
+// TestUsageMistakes: arguments that are wrong end a command with 64.
+func TestUsageMistakes(t *testing.T) {
+	for _, row := range []struct{ args, want string }{
+		{"check --addr localhost acme - -", `check: --addr "localhost" has no port: write HOST:PORT, for example 127.0.0.1:6380`},
+		{"check --addr 127.0.0.1: acme - -", `has no port`},
+		{"check --addr 127.0.0.1:http acme - -", `is no address`},
+		{"check --addr= acme - -", "check: --addr is empty: write HOST:PORT"},
+		{"top --addr=", "top: --addr is empty: write HOST:PORT"},
+		{"stats --addr=", "stats: --addr is empty: write HOST:PORT"},
+		{"check --user bob acme - -", "a user needs a password: set --password-file"},
+		{"check --tls-ca x acme - -", "certificates are for TLS: set --tls"},
+		{"check --timeout 0 acme - -", "--timeout is 0s: want 1ms to 1h0m0s"},
+		{"check --timeout -1s acme - -", "--timeout is -1s: want 1ms to 1h0m0s"},
+		{"top --every 1ms", "--every is 1ms: want 10ms to 24h0m0s"},
+		{"top --every -1s", "--every is -1s: want 10ms to 24h0m0s"},
+		{"stats foo", `stats: "foo" is not a flag`},
+		{"stats --every 0s", "--every is 0s: want 10ms to 24h0m0s"},
+		{"health foo", `health: "foo" is not a flag: write --addr in front of an address`},
+		{"health --addr foo", `health: --addr "foo" has no port: write HOST:PORT, for example 127.0.0.1:9180`},
+		{"health --timeout 0s", "health: --timeout is 0s: want 1ms to 1h0m0s"},
+		{"health --admin 127.0.0.1:9180", "did you mean --addr?"},
+		{"version foo", `version: "foo" is not a flag`},
+		{"serve --limits dynamodb://", "the name of the table is missing: write dynamodb://TABLE"},
+		{"serve --limits dynamodb://limits", "limits of a table need a subscription to changes: set --updates"},
+		{"serve --rls 127.0.0.1:0 --listen 127.0.0.1:0 --admin=", "the rate limit service needs limits"},
+		{"serve --listen 127.0.0.1:7399 --admin 127.0.0.1:7399", "--admin is 127.0.0.1:7399, as --listen is: set another port"},
+	} {
+		if _, errs, code := command(strings.Fields(row.args)...); code != exitUsage || !strings.Contains(errs, row.want) {
+			t.Errorf("%s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
 		}
 	}
 }

@@ -89,6 +89,7 @@ func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.limits, "limits", "", "the limits `file`")
 	fs.StringVar(&f.compare, "compare", "", "another limits `file`: print the difference on the same traffic")
 	fs.StringVar(&f.against, "against", "", "`HOST:PORT` of a running limitgate to send the requests to, which takes units there")
+	f.client.addrFlag = "against"
 	f.client.define(fs)
 	fs.StringVar(&f.speed, "speed", "max", "with --against, how fast: 1x is the pace of the log, 10x ten times that, or max")
 	fs.StringVar(&f.tenant, "tenant", "web", "`template` of the tenant")

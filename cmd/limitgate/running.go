@@ -175,6 +175,11 @@ func (f *runningFlags) define(fs *flag.FlagSet, every time.Duration, everyHelp s
 	f.clientFlags.define(fs)
 }
 
+// checkEvery returns a mistake if a limitgate would be asked too often.
+func checkEvery(every time.Duration) error {
+	return checkBetween("every", every, 10*time.Millisecond, 24*time.Hour)
+}
+
 // run is the subcommand.
 func (c runningCommand) run(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, c.name, c.about, c.examples...)
@@ -189,6 +194,9 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 		return exitUsage
 	}
 	client, err := flags.newClient(flags.addr, flags.timeout, 3) // the maps of RESP3 have names
+	if err == nil && flags.every != 0 {
+		err = checkEvery(flags.every)
+	}
 	if err != nil {
 		return fail(env, fmt.Errorf("%s: %w", c.name, err))
 	}

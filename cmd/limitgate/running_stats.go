@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/run"
 )
@@ -63,11 +64,14 @@ func runStats(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() > 0 || flags.every <= 0 {
-		fmt.Fprintln(env.stderr, "limitgate stats: it takes no arguments, and a time between two lines above 0; limitgate stats --help says more")
+	if fs.NArg() > 0 {
+		fmt.Fprintf(env.stderr, "limitgate stats: %s is not a flag; limitgate stats --help lists them\n", config.Quote(fs.Arg(0)))
 		return exitUsage
 	}
 	client, err := flags.newClient(flags.addr, flags.timeout, 2)
+	if err == nil {
+		err = checkEvery(flags.every)
+	}
 	if err != nil {
 		return fail(env, fmt.Errorf("stats: %w", err))
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+
+	"github.com/limitgate/limitgate/config"
 )
 
 // The linker sets these, see the Makefile. An empty one is unknown.
@@ -34,6 +36,10 @@ func runVersion(_ context.Context, env *environment, args []string) int {
 	asJSON := fs.Bool("json", false, "print JSON")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintf(env.stderr, "limitgate version: %s is not a flag; limitgate version --help lists them\n", config.Quote(fs.Arg(0)))
+		return exitUsage
 	}
 	b := build{version, commit, date, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if *asJSON {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/tlsfiles"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -26,7 +27,7 @@ func (p *Proxy) listen() (err error) {
 	}
 	if s.Admin != "" {
 		if s.Admin == s.Listen && !strings.HasSuffix(s.Admin, ":0") {
-			return fmt.Errorf("listen for admin: --admin is %s, as --listen is: set another port", s.Admin)
+			return config.Mistake("listen for admin: --admin is " + s.Admin + ", as --listen is: set another port")
 		}
 		if p.admin, err = net.Listen("tcp", s.Admin); err != nil {
 			return fmt.Errorf("listen for admin: %w%s", err, listenAdvice(err, "--admin"))

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,7 +28,7 @@ func (r *rateLimitService) openConfig(s *config.RLS, log *slog.Logger) error {
 		return nil
 	}
 	if s.Config == "" {
-		return errors.New("the rate limit service needs limits: name their folder by --rls-config, or domains that --limits has by --rls-native")
+		return config.Mistake("the rate limit service needs limits: name their folder by --rls-config, or domains that --limits has by --rls-native")
 	}
 	folder := envoy.NewFolder(s.Config, s.Extensions, opts, r.service, log)
 	r.follow, r.healthy = folder.Run, folder.Loaded
