@@ -47,7 +47,7 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	}
 	n, err := s.h.opts.Limiter.Reset(ctx, tenant, id)
 	if err != nil {
-		reason := quote([]byte(err.Error()))
+		reason := storeReason(err)
 		if strings.Contains(err.Error(), "LGFORMAT") {
 			reason = "a key of the tenant holds a value that is no bucket: find it by TYPE in Redis, and delete it by DEL"
 		}
@@ -55,6 +55,16 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 		return
 	}
 	s.out.integer(n)
+}
+
+// storeReason returns the reason for a reply that the store did not do what an operator wants, and the
+// next step.
+func storeReason(err error) string {
+	text := err.Error()
+	if len(text) > maxReason {
+		text = text[:maxReason] + "..."
+	}
+	return "the store is away or refuses (" + escape([]byte(text)) + "); send the command again when RL.CONFIG SHARDS has no error"
 }
 
 // refundCommand replies 1 when units were refunded, and 0 when the tenant has no bucket

@@ -242,7 +242,7 @@ func delCommand(ctx context.Context, s *Session, args [][]byte) {
 		}
 		was, err := s.h.opts.Limiter.Forget(ctx, string(key))
 		if err != nil {
-			s.out.error("ERR not all keys were forgotten: " + quote([]byte(err.Error())))
+			s.out.error("ERR not all keys were forgotten: " + storeReason(err))
 			return
 		}
 		if was {

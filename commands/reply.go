@@ -131,6 +131,15 @@ func quote(b []byte) string {
 	if cut {
 		b = b[:maxQuoted]
 	}
+	text := escape(b)
+	if cut {
+		text += "..."
+	}
+	return text
+}
+
+// escape returns bytes with everything but printable ASCII escaped.
+func escape(b []byte) string {
 	out := make([]byte, 0, len(b)+3)
 	for _, c := range b {
 		if c < 0x20 || c > 0x7e {
@@ -138,9 +147,6 @@ func quote(b []byte) string {
 			continue
 		}
 		out = append(out, c)
-	}
-	if cut {
-		out = append(out, "..."...)
 	}
 	return string(out)
 }

@@ -99,6 +99,10 @@ func TestDrillRefused(t *testing.T) {
 	node.CLI(t, "SET", drill.MarkKey, "no")
 	refused("fail-open", node.Addr, drill.ErrNotMarked.Error())
 	refused("fail-open", other.Addr, "the limitgate at "+p.addr+" uses the masters "+node.Addr)
+	served := p.addr
+	p.addr = serve(t, writeLimits(t, drillLimits)).addr
+	refused("fail-open", other.Addr, "the limitgate at "+p.addr+" has its buckets in memory, and --redis leads to "+other.Addr+": serve by --redis")
+	p.addr = served
 	node.CLI(t, "SET", drill.MarkKey, "yes")
 	refused("failover", node.Addr, "failover needs a Redis Cluster")
 	if stats := node.CLI(t, "INFO", "commandstats"); strings.Contains(stats, "cmdstat_client|pause") {

@@ -69,6 +69,12 @@ func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, m
 	if out, errs, code := run(t, nil, "shards", "--addr", willing.addr); code != 0 || !strings.HasPrefix(out, "no master of the store is known: "+addrs[0]+": ") || !strings.HasSuffix(out, "; the backstop decides\n") {
 		t.Errorf("limitgate shards: exit %d: %s%s", code, out, errs)
 	}
+	for _, words := range [][]any{{"RL.RESET", "t"}, {"DEL", "k"}} {
+		err := willing.client().Do(t.Context(), words...).Err()
+		if err == nil || !strings.Contains(err.Error(), "the store is away or refuses (") || !strings.HasSuffix(err.Error(), "); send the command again when RL.CONFIG SHARDS has no error") {
+			t.Errorf("%v: %v", words, err)
+		}
+	}
 	if code, body := choosy.ready(); code != http.StatusServiceUnavailable || !strings.Contains(body, `"ready":false`) {
 		t.Errorf("/readyz of one that is to reach its store first: %d %s", code, body)
 	}
