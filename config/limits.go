@@ -58,10 +58,11 @@ func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.
 type limitsDecoder struct {
 	doc      limit.Document
 	problems []limit.Problem
-	tenant   limit.TenantSpec    // the tenant that is being compiled
-	included int                 // how many limits the includes so far stand for
-	expanded map[*yaml.Node]bool // the lists whose includes are replaced
-	listed   map[string]bool     // the lists that are included
+	tenant   limit.TenantSpec     // the tenant that is being compiled
+	included int                  // how many limits the includes so far stand for
+	expanded map[*yaml.Node]bool  // the lists whose includes are replaced
+	places   map[*yaml.Node][]int // of the entries of such a list before that
+	listed   map[string]bool      // the lists that are included
 	warnings []limit.Problem
 	// unreadable is true for a file that is not YAML, or has too many mistakes.
 	unreadable bool

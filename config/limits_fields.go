@@ -138,8 +138,12 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		return nil
 	}
 	var specs []limit.RuleSpec
+	places := d.places[n]
 	for i, item := range n.Content {
 		item = resolveAlias(item)
+		if places != nil {
+			i = places[i]
+		}
 		at := field + "[" + strconv.Itoa(i) + "]"
 		if item.Kind == yaml.ScalarNode && !isNull(item) {
 			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", plain(item.Value))
@@ -147,6 +151,10 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		}
 		if isMixed(item) {
 			d.fail(item, at, "include stands alone: - include: LIST, and the fields of a limit in an entry of their own")
+			continue
+		}
+		if meansInclude(item) {
+			d.fail(item, plain(join(at, item.Content[0].Value)), "unknown key; did you mean %s?", includeKey)
 			continue
 		}
 		spec := limit.RuleSpec{Line: item.Line}

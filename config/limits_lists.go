@@ -51,7 +51,7 @@ func (d *limitsDecoder) expandLists(root *yaml.Node) {
 		})
 	}
 	root.Content = rest
-	d.expanded, d.listed = map[*yaml.Node]bool{}, map[string]bool{}
+	d.expanded, d.listed, d.places = map[*yaml.Node]bool{}, map[string]bool{}, map[*yaml.Node][]int{}
 	d.expandEach(root, named)
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		if !d.listed[name] {
@@ -84,9 +84,10 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 		return
 	}
 	var limits []*yaml.Node
-	for _, item := range list.Content {
+	var places []int
+	for i, item := range list.Content {
 		if !isInclude(item) {
-			limits = append(limits, item)
+			limits, places = append(limits, item), append(places, i)
 			continue
 		}
 		item = resolveAlias(item)
@@ -107,8 +108,9 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 		}
 		d.listed[name.Value] = true
 		limits = append(limits, aliasesOf(from, name)...)
+		places = append(places, slices.Repeat([]int{i}, len(from.Content))...)
 	}
-	list.Content = limits
+	list.Content, d.places[list] = limits, places
 }
 
 // isInclude reports whether an entry of a list stands for another list.
@@ -120,6 +122,14 @@ func isInclude(n *yaml.Node) bool {
 // isMixed reports whether an entry of a list has an include beside other fields.
 func isMixed(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode && len(n.Content) > 2 && hasKey(n, includeKey)
+}
+
+// meansInclude reports whether an entry of a list has a misspelling of include alone.
+func meansInclude(n *yaml.Node) bool {
+	if n.Kind != yaml.MappingNode || len(n.Content) != 2 || limitFields[n.Content[0].Value] != nil {
+		return false
+	}
+	return limit.Nearest(n.Content[0].Value, append(slices.Collect(maps.Keys(limitFields)), includeKey)) == includeKey
 }
 
 // aliasesOf returns an alias of each limit of a list, at the place of the name that includes it.

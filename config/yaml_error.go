@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -196,6 +197,8 @@ func (e *yamlError) noComma() (int, string) {
 	switch {
 	case rest == "":
 		return e.ContextMark.Line, fmt.Sprintf("the %c is not closed: write %c behind the last value", open, closing[open])
+	case rest[0] == ':' && open == '[' && e.ContextMark.Line != e.Mark.Line: // the name of the next field
+		return e.ContextMark.Line, fmt.Sprintf("the %c is not closed: write %c behind the last value", open, closing[open])
 	case rest[0] == ':':
 		return e.Mark.Line, fmt.Sprintf("the value in front of %s is complete: a comma is missing before the name, or text with a colon needs quotes", shown(rest))
 	case rest[0] == ']' || rest[0] == '}':
@@ -208,6 +211,10 @@ func (e *yamlError) noComma() (int, string) {
 // noValue explains the place where a value is missing.
 func (e *yamlError) noValue() (int, string) {
 	if rest := strings.TrimSpace(e.rest()); rest != "" {
+		before := append(slices.Clone(e.lines[:max(e.Mark.Line-1, 0)]), strings.TrimSuffix(e.line(e.Mark.Line), e.rest()))
+		if line, bracket := openBracket(before); line > 0 && (rest[0] == ']' || rest[0] == '}') && rune(rest[0]) != closing[bracket] {
+			return line, fmt.Sprintf("the %c is not closed: write %c in front of %s", bracket, closing[bracket], shown(rest))
+		}
 		return e.Mark.Line, fmt.Sprintf("a value is missing in front of %s", shown(rest))
 	}
 	if line, bracket := openBracket(e.lines); line > 0 {

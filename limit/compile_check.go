@@ -16,6 +16,7 @@ func (c *compiler) checkDefaults() {
 	defaulted := 0
 	var passed []*Limit
 	for _, l := range c.limits {
+		c.warnDenyAll(l)
 		if l.Action != ActionLimit {
 			continue
 		}
@@ -38,6 +39,18 @@ func (c *compiler) checkDefaults() {
 	if defaulted > 0 {
 		c.warn(1, "on_error", "%d of %d limits and overrides rely on the default, open: say open or closed", defaulted, len(c.limits))
 	}
+}
+
+// warnDenyAll warns of a limit of a plan, or of all, that denies whatever is asked. For a tenant it is meant.
+func (c *compiler) warnDenyAll(l *Limit) {
+	if l.Action != ActionDeny || l.Mode != ModeEnforce || l.share > 0 || len(l.when)+len(l.by) > 0 || l.broken || l.layer != layerShared && l.layer != layerPlan {
+		return
+	}
+	of := "all tenants"
+	if l.layer == layerPlan {
+		of = "plan " + l.Plan
+	}
+	c.warn(l.Line, "action", "%s denies every request of %s: say when: with those that it denies", quote(l.ID), of)
 }
 
 // optional returns a dimension of its own by which an enforced limit counts, without which a request

@@ -24,6 +24,10 @@ func rateForm(text string) error {
 	if m == nil {
 		return errRateForm
 	}
+	if trimmed := strings.TrimSpace(text); m[5] == "m" && strings.HasSuffix(trimmed, "M") {
+		return fmt.Errorf("M is a minute or a month: write %s for each minute, or %s for each month of the calendar",
+			strings.TrimSuffix(trimmed, "M")+"m", m[1]+"/month")
+	}
 	if m[4] == "" && m[5] == "" {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
 			return fmt.Errorf("a rate is COUNT/PERIOD, and PERIOD is missing: for example %d/s, %[1]d/15m or %[1]d/h", n)

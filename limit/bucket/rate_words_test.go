@@ -15,6 +15,8 @@ func TestParseRateWords(t *testing.T) {
 		"0.5/s":             "a rate is COUNT/PERIOD, of whole numbers: write 1/2s",
 		"2.25/10s":          "a rate is COUNT/PERIOD, of whole numbers: write 9/40s",
 		"1.5k/s":            "a rate is COUNT/PERIOD, of whole numbers: write 1500/s",
+		"10/M":              "M is a minute or a month: write 10/m for each minute, or 10/month for each month of the calendar",
+		"10/15M":            "M is a minute or a month: write 10/15m for each minute, or 10/month for each month of the calendar",
 		"10K/m":             "a rate is COUNT/PERIOD, of whole numbers: write 10000/m",
 		"1,000/s":           "a rate is COUNT/PERIOD, of whole numbers: write 1000/s",
 		"1_000_000/month":   "a rate is COUNT/PERIOD, of whole numbers: write 1000000/month",
