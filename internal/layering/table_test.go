@@ -299,8 +299,8 @@ var table = map[string]row{
 		settled: true,
 	},
 	"internal/limitimport": {
-		reason:  "turns text into text: it knows the syntax of limits files, not their meaning",
-		imports: []string{"internal/rlsconfig"},
+		reason:  "turns text into text: it knows the syntax of limits files, not their meaning, and takes suggestions of limit",
+		imports: []string{"internal/rlsconfig", "limit"},
 	},
 	"internal/rlsenv": {
 		reason:  "reads the environment of other software, which it receives as text",

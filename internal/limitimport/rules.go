@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // Rules imports a flat list of rules in JSON or YAML, each with rule_id, match, rate, per, capacity,
@@ -68,10 +71,8 @@ func (r *rules) rule(n *yaml.Node) {
 	default:
 		r.remark(n.Line, "%s: enabled %s is neither true nor false: the rule is imported", id, cut(how))
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if key := n.Content[i]; !ruleFields[key.Value] {
-			r.remark(key.Line, "%s: the field %s is not read", id, cut(key.Value))
-		}
+	if !r.fields(n, id) {
+		return
 	}
 	l := imported{id: id, group: id}
 	period, ok := r.per(n, &l)
@@ -103,6 +104,23 @@ func (r *rules) rule(n *yaml.Node) {
 		r.remark(n.Line, "%s: on_fail %s is neither open nor closed: the limit is closed", id, cut(how))
 	}
 	r.add(l)
+}
+
+// fields remarks on fields that are not read, and reports whether none of them is a misspelling.
+func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
+	known := slices.Sorted(maps.Keys(ruleFields))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if ruleFields[key.Value] {
+			continue
+		}
+		if near := limit.Nearest(strings.ToLower(key.Value), known); near != "" && value(n, near) == nil {
+			r.remark(key.Line, "%s is not imported: there is no field %s; did you mean %s?", id, cut(key.Value), near)
+			return false
+		}
+		r.remark(key.Line, "%s: the field %s is not read", id, cut(key.Value))
+	}
+	return true
 }
 
 // units are the words of per and of rates that say a time.
@@ -275,6 +293,10 @@ func (r *rules) isPrefix(m *yaml.Node, id string) bool {
 
 // rate reads a number of requests a period, or COUNT/PERIOD. Period is that of per, or "".
 func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
+	if scalar(n, "rate") == "" {
+		r.remark(n.Line, "%s is not imported: rate is missing", id)
+		return "", false
+	}
 	text, own, found := strings.Cut(scalar(n, "rate"), "/")
 	if found {
 		of, ok := periodOf(own)
