@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"go.yaml.in/yaml/v4"
 
@@ -86,7 +87,14 @@ func (d *limitsDecoder) fail(n *yaml.Node, field, format string, args ...any) {
 }
 
 func (d *limitsDecoder) decode(content []byte) {
-	if root, ok := d.document(content); ok {
+	root, ok := d.document(content)
+	if ok && root.Kind == yaml.MappingNode && hasKey(root, "domain") && !hasKey(root, "version") {
+		folder := plain(filepath.Dir(d.doc.File))
+		d.fail(&yaml.Node{Line: 1}, "", "it is a file of Envoy's limits, whose folder is read: limitgate limits lint %s, or limitgate serve --rls-config %[1]s", folder)
+		d.unreadable = true
+		return
+	}
+	if ok {
 		mapping(d, &d.doc, documentFields, root, "")
 	} else {
 		d.unreadable = true

@@ -78,7 +78,7 @@ func checkFolderFlags(env *environment, fs *flag.FlagSet, path string, ofFolders
 func readEnvoy(path string, flags folderFlags) (envoyConfig, rlsconfig.Problems, error) {
 	files, err := rlsconfig.ReadDir(path)
 	if err != nil {
-		return envoyConfig{}, nil, err
+		return envoyConfig{}, nil, fmt.Errorf("%s is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (%w)", path, err)
 	}
 	if len(files) == 0 {
 		return envoyConfig{}, nil, errors.New(path + " has no files: write the limits of a domain into one, domain: NAME and descriptors")

@@ -24,6 +24,10 @@ func TestMistakes(t *testing.T) {
 	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: [], partner: []}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	heavy := t.TempDir()
+	if err := os.WriteFile(filepath.Join(heavy, "big.a"), make([]byte, 11<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	long := strings.Repeat("t", 300)
 	for _, row := range []struct {
 		args []string
@@ -108,6 +112,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"limits", "explain", shopLimits}, "descriptors are needed: limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
 		{[]string{"limits", "explain", shopLimits, "tenant"}, `"tenant" is no entry: write KEY=VALUE`},
 		{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
+		{[]string{"limits", "lint", heavy}, heavy + " is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (read folder: "},
+		{[]string{"limits", "lint", shopLimits + "/shop.yaml"}, "shop.yaml:1: it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + shopLimits + ", or limitgate serve --rls-config "},
 		{[]string{"limits", "import", "envy", shopLimits}, "nginx, kong or rules, and a file, or envoy and a folder, are needed"},
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
