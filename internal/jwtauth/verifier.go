@@ -32,6 +32,8 @@ type Verifier struct {
 	keys        *jwks.Keys
 	parser      *jwt.Parser
 	tenantClaim string
+	// issuer and audience are what tokens must have.
+	issuer, audience string
 }
 
 // NewVerifier returns a Verifier of tokens that keys verify.
@@ -42,18 +44,19 @@ func NewVerifier(keys *jwks.Keys, o Options) *Verifier {
 	}
 	parser := jwt.NewParser(jwt.WithValidMethods(jwks.Algorithms), jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience),
 		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now))
-	return &Verifier{keys: keys, parser: parser, tenantClaim: o.TenantClaim}
+	return &Verifier{keys: keys, parser: parser, tenantClaim: o.TenantClaim, issuer: o.Issuer, audience: o.Audience}
 }
 
 // Verify returns the tenant of a token, and the time until which it is valid. It never waits.
-// The error is a few words for the client, and contains nothing of the token.
+// The error is a few words for the client, and contains nothing of the token but the beginning of the id of
+// a key that is not known.
 func (v *Verifier) Verify(token string) (tenant string, until time.Time, err error) {
 	if len(token) > maxToken {
 		return "", until, fmt.Errorf("it has more than %d bytes", maxToken)
 	}
 	claims := jwt.MapClaims{}
-	if _, err := v.parser.ParseWithClaims(token, claims, v.keys.Find); err != nil {
-		return "", until, reason(err)
+	if t, err := v.parser.ParseWithClaims(token, claims, v.keys.Find); err != nil {
+		return "", until, v.reason(err, t, claims)
 	}
 	tenant, ok := claims[v.tenantClaim].(string)
 	if !ok || tenant == "" || tenant == "-" {
@@ -61,14 +64,32 @@ func (v *Verifier) Verify(token string) (tenant string, until time.Time, err err
 	}
 	expires, err := claims.GetExpirationTime()
 	if err != nil {
-		return "", until, reason(err)
+		return "", until, v.reason(err, nil, claims)
 	}
 	return tenant, expires.Add(leeway), nil
 }
 
 // reason returns the words for an error of the parser, whose text may have parts of the token.
 // Only tokens with a valid signature are refused for their claims.
-func reason(err error) error {
+func (v *Verifier) reason(err error, t *jwt.Token, claims jwt.MapClaims) error {
+	switch {
+	case errors.Is(err, jwks.ErrNoKey) && t != nil:
+		id, _ := t.Header["kid"].(string)
+		if id == "" {
+			return fmt.Errorf("%w: it has no kid", jwks.ErrNoKey)
+		}
+		return fmt.Errorf("%w: its kid is %.64q", jwks.ErrNoKey, id)
+	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
+		for _, name := range []string{"exp", "iss", "aud"} {
+			if _, there := claims[name]; !there {
+				return fmt.Errorf("its claim %q is missing", name)
+			}
+		}
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		return fmt.Errorf("its claim \"iss\" is not %q", v.issuer)
+	case errors.Is(err, jwt.ErrTokenInvalidAudience):
+		return fmt.Errorf("its claim \"aud\" has no %q", v.audience)
+	}
 	for _, known := range []error{
 		jwks.ErrNoKey, jwt.ErrTokenSignatureInvalid, jwt.ErrTokenExpired, jwt.ErrTokenNotValidYet, jwt.ErrTokenUsedBeforeIssued,
 		jwt.ErrTokenInvalidIssuer, jwt.ErrTokenInvalidAudience, jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenInvalidClaims,
