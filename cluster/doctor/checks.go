@@ -169,7 +169,7 @@ func (r *Report) checkProbes() {
 			case "":
 				return SeverityNote, "not tried, because of what else is wrong"
 			default:
-				return SeverityFail, fmt.Sprintf("%s (%s)", no, o)
+				return SeverityFail, refused(no, o)
 			}
 		})
 	}
@@ -180,13 +180,13 @@ func (r *Report) checkProbes() {
 		func(p *Probes) Outcome { return p.Write })
 	r.each("sets", func(m *MasterReport) (Severity, string) {
 		if o := m.Probes.Sets; o != "" && o != Done {
-			return SeverityWarn, fmt.Sprintf("limits of sliding_log and concurrency are not decided here, for lack of commands on sorted sets: allow those (%s)", o)
+			return SeverityWarn, refused("limits of sliding_log and concurrency are not decided here, for lack of commands on sorted sets: allow those", o)
 		}
 		return SeverityOK, ""
 	})
 	r.each("batch", func(m *MasterReport) (Severity, string) {
 		if o := m.Probes.Batch; o != "" && o != Done {
-			return SeverityFail, fmt.Sprintf("a batch of decisions is refused, though single ones are not: mend what refuses it (%s)", o)
+			return SeverityFail, refused("a batch of decisions is refused, though single ones are not: mend what refuses it", o)
 		}
 		return SeverityOK, ""
 	})
@@ -195,7 +195,7 @@ func (r *Report) checkProbes() {
 		func(p *Probes) Outcome { return p.Secret })
 	r.each("instances", func(m *MasterReport) (Severity, string) {
 		if o := m.Probes.Beat; o != "" && o != Done {
-			return SeverityWarn, fmt.Sprintf("proxies cannot count each other here: allow what they lack, or give their number by --instances (%s)", o)
+			return SeverityWarn, refused("proxies cannot count each other here: allow what they lack, or give their number by --instances", o)
 		}
 		return SeverityOK, ""
 	})
@@ -207,6 +207,24 @@ func (r *Report) checkProbes() {
 	})
 }
 
+// refused returns the finding of a probe that a master refuses. The remedy behind the colon is for a lack of
+// rights, and another one for a master that is full.
+func refused(text string, o Outcome) string {
+	if o.full() {
+		text, _, _ = strings.Cut(text, ": ")
+		text += ": raise its maxmemory, which is reached"
+	}
+	return fmt.Sprintf("%s (%s)", text, o)
+}
+
+// full reports whether a probe was refused because the master has no memory left.
+func (o Outcome) full() bool { return strings.Contains(string(o), "OOM ") }
+
+// full reports whether any probe found that the master has no memory left.
+func (p *Probes) full() bool {
+	return slices.ContainsFunc([]Outcome{p.Script, p.Keys, p.Write, p.Sets, p.Batch, p.Secret, p.Beat}, Outcome.full)
+}
+
 func checkScript(m *MasterReport) (Severity, string) {
 	switch o := m.Probes.Script; {
 	case o == Done:
@@ -216,7 +234,7 @@ func checkScript(m *MasterReport) (Severity, string) {
 	case lacksRights(string(o)) && strings.Contains(string(o), " access "): // rights on keys, not on commands
 		return SeverityFail, fmt.Sprintf("the user may not use all keys that begin with lg:, so nothing can be found out: allow them (%s)", o)
 	default:
-		return SeverityFail, fmt.Sprintf("the script does not run, so nothing is decided here: allow SCRIPT LOAD and EVALSHA (%s)", o)
+		return SeverityFail, refused("the script does not run, so nothing is decided here: allow SCRIPT LOAD and EVALSHA", o)
 	}
 }
 
@@ -293,6 +311,9 @@ func thousands(n int64) string {
 // checkDurability reports how the masters may lose data.
 func (r *Report) checkDurability() {
 	r.each("memory", func(m *MasterReport) (Severity, string) {
+		if m.Probes.full() {
+			return SeverityFail, "it is full: its maxmemory is reached, and it refuses writes, so the backstop decides here: raise maxmemory"
+		}
 		switch m.MemoryPolicy {
 		case noEviction:
 			return SeverityOK, "maxmemory-policy is noeviction"

@@ -322,6 +322,21 @@ func TestInspectCoverage(t *testing.T) {
 	}
 }
 
+// TestInspectFull checks that a master without memory left is reported as full, and not as one that lacks
+// rights.
+func TestInspectFull(t *testing.T) {
+	node := redistest.Start(t, "--maxmemory-policy", "noeviction")
+	node.CLI(t, "CONFIG", "SET", "maxmemory", "1")
+	r := inspect(t, node.Addr)
+	r.expect(t, SeverityFail, "memory", "it is full: its maxmemory is reached, and it refuses writes, so the backstop decides here: raise maxmemory")
+	r.expect(t, SeverityFail, "secret", "do not start without --privacy-ip-secret-file: raise its maxmemory, which is reached (")
+	for _, f := range r.Findings {
+		if strings.Contains(f.Text, "OOM") && (strings.Contains(f.Text, "allow ") || strings.Contains(f.Text, "let it")) {
+			t.Errorf("%s: %s", f.Check, f.Text)
+		}
+	}
+}
+
 // TestInspectLostMasters checks that a problem of one master does not hide the findings of
 // the others.
 func TestInspectLostMasters(t *testing.T) {
