@@ -70,7 +70,7 @@ func newTable() map[string]*command {
 		{"cl.throttle", -1, groupLimit, []string{"write", "fast"}, "key max_burst count period [quantity]", "A decision by a limit that comes with the call, as redis-cell answers.", nil},
 		{"gcra", -5, groupLimit, []string{"write", "fast"}, "key max_burst tokens_per_period period [TOKENS count]", "A decision by a limit that comes with the call, as the GCRA command of Redis answered.", nil},
 		{"throttle", -5, groupLimit, []string{"write", "fast"}, "key max_burst count_per_period period [quantity]", "A decision by a limit that comes with the call, as throttlecrab answers.", nil},
-		{"rl.help", -1, groupLimit, fast, "", "These lines.", helpCommand},
+		{"rl.help", 1, groupLimit, fast, "", "These lines.", helpCommand},
 	}
 	return compile(append(rows, standardRows()...), subcommands())
 }

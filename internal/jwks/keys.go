@@ -3,6 +3,7 @@ package jwks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -56,8 +57,12 @@ func Open(ctx context.Context, o Options) (*Keys, error) {
 	}
 	k := &Keys{options: o, client: newClient(), unknown: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
 	k.present.Store(&[]key{})
-	if err := k.refresh(ctx); err != nil && !IsURL(o.JWKS) {
-		return nil, err
+	if IsURL(o.JWKS) {
+		_ = k.refresh(ctx) // it has logged the error
+		return k, nil
+	}
+	if err := k.load(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.JWKS, err)
 	}
 	return k, nil
 }
@@ -95,13 +100,9 @@ func (k *Keys) Run(ctx context.Context) error {
 	}
 }
 
-// refresh reads the keys. The earlier ones stay in force after an error.
+// refresh reads the keys, and logs an error. The earlier ones stay in force after one.
 func (k *Keys) refresh(ctx context.Context) error {
-	text, err := k.read(ctx)
-	var keys []key
-	if err == nil {
-		keys, err = parseKeys(text)
-	}
+	err := k.load(ctx)
 	if err != nil {
 		k.failed.Add(1)
 		if n := k.Len(); n > 0 {
@@ -109,6 +110,18 @@ func (k *Keys) refresh(ctx context.Context) error {
 		} else {
 			k.options.Log.Error("failed to read the keys of tokens: no token is accepted", "jwks", k.options.JWKS, "error", err)
 		}
+	}
+	return err
+}
+
+// load reads the keys. The earlier ones stay in force after an error.
+func (k *Keys) load(ctx context.Context) error {
+	text, err := k.read(ctx)
+	if err != nil {
+		return err
+	}
+	keys, err := parseKeys(text)
+	if err != nil {
 		return err
 	}
 	if !slices.EqualFunc(*k.present.Load(), keys, key.equal) {

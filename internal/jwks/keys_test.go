@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +38,17 @@ func writeKeys(t testing.TB, path string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestOpenMistake: the error of a file that is no JWKS names the file, and is not logged beside.
+func TestOpenMistake(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.json")
+	writeKeys(t, path, []byte(`{"keys": "x"}`))
+	var logged strings.Builder
+	_, err := Open(t.Context(), Options{JWKS: path, ReadFile: func(path string, _ int) ([]byte, error) { return os.ReadFile(path) }, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	if err == nil || !strings.HasPrefix(err.Error(), path+": parse JWKS: ") || logged.Len() > 0 {
+		t.Errorf("%v, and the log has %s", err, logged.String())
 	}
 }
 
