@@ -1,0 +1,59 @@
+package limitimport
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxOuterCompared bounds how many pairs of limit_req remarkOuter compares.
+const maxOuterCompared = 100_000
+
+// remarkOuter remarks on limit_req that count by other keys than one of an outer context: nginx leaves
+// the outer one out where there is an inner one, and a limit here takes the place only of one that
+// counts by the same.
+func (n *nginx) remarkOuter() {
+	compared := 0
+	for i := range n.requests {
+		inner := &n.requests[i]
+		for j := range n.requests {
+			if compared++; compared > maxOuterCompared {
+				return
+			}
+			outer := &n.requests[j]
+			a, b := n.zones[inner.zone], n.zones[outer.zone]
+			if a == nil || b == nil || a.key == b.key || !outer.isOuterOf(inner) {
+				continue
+			}
+			n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here both count", cut(outer.zone), outer.line)
+		}
+	}
+}
+
+// isOuterOf reports whether a limit_req stands in a context around that of another one.
+func (r *limitRequest) isOuterOf(inner *limitRequest) bool {
+	if r.server != nil && r.server != inner.server || len(r.paths) > len(inner.paths) {
+		return false
+	}
+	if len(r.paths) == len(inner.paths) && r.server == inner.server {
+		return false // the same context, or one beside it
+	}
+	return slices.Equal(r.paths, inner.paths[:len(r.paths)])
+}
+
+// remarkBeside remarks on the locations that nginx matches before that of a limit_req, and whose requests
+// have its limit here.
+func (n *nginx) remarkBeside(r *limitRequest, at location) {
+	for _, other := range n.places {
+		matches := strings.HasPrefix(other.modifier, "~") || strings.HasPrefix(other.path, at.path)
+		if matches && other.server == r.server && other.location != at && !n.replaces(r, other) {
+			n.remark(other.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: write a limit for it", cut(other.path), cut(at.path), cut(r.zone))
+		}
+	}
+}
+
+// replaces reports whether a limit_req of a location becomes a limit that takes the place of that of r,
+// which it does where there is no condition.
+func (n *nginx) replaces(r *limitRequest, at place) bool {
+	z := n.zones[r.zone]
+	return r.paths[len(r.paths)-1].path == "/" && !strings.HasPrefix(at.modifier, "~") && z != nil && n.inner[innerLimit{at.location, r.rank, z.key}]
+}
