@@ -38,7 +38,7 @@ func TestStats(t *testing.T) {
 	if _, errs, code := run(t, nil, "stats", "--addr", redistest.Start(t).Addr); code != 1 || !strings.Contains(errs, "is no limitgate") {
 		t.Errorf("of a Redis: exit %d, %s", code, errs)
 	}
-	if _, errs, code := run(t, nil, "stats", "--every", "0"); code != 64 || !strings.Contains(errs, "--help says more") {
+	if _, errs, code := run(t, nil, "stats", "--every", "0"); code != 64 || !strings.Contains(errs, "--every is 0s: want 10ms") {
 		t.Errorf("without a time: exit %d, %s", code, errs)
 	}
 	cmd := exec.CommandContext(t.Context(), binaries.release, append(flags("watcher", watcher), "--json")...)
