@@ -56,10 +56,10 @@ func windowLimits(n int) string {
 
 // rlsCases run only when they are named, for their yardstick is one that the user has built.
 func rlsCases() []Case {
-	const about = "Envoy's rate limit service on one Redis: %s in each request, %d callers on one connection of gRPC, a deadline on each " +
-		"request as Envoy sets it, fixed windows of a day, all admitted. A decision is a request. With `--envoy-ratelimit FILE` it is beside envoyproxy/ratelimit on " +
-		"the same Redis: the same files, the same client. That one records no metrics, and has its defaults, or what its variables in the environment say. " +
-		"Without the flag it is beside `RL.CHECK` of a proxy with as many limits, on a connection for each caller, by a client that costs less."
+	const about = "Envoy's rate limit service on one Redis: %s in each request, %d callers on one connection of gRPC, and fixed windows " +
+		"of a day that admit all. A decision is a request, with a deadline, as Envoy sends it. With `--envoy-ratelimit FILE` the other side is " +
+		"envoyproxy/ratelimit, with the same files, Redis and client; it records no metrics, and its variables in the environment apply. Without, the other side is " +
+		"`RL.CHECK` by a lighter client, with as many limits and a connection for each caller."
 	one := func(name string, descriptors, callers int) Case {
 		words := map[int]string{1: "one descriptor", 3: "three descriptors"}[descriptors]
 		return Case{
