@@ -211,10 +211,11 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 REPORT := .cache/bench.json
 
 .PHONY: bench
-bench: build-bench ## Measure Limitgate beside yardsticks, a quarter of an hour (ONLY="redis-p16 hot-*": some cases; REDIS_CELL=FILE: for redis-cell-*)
+bench: build-bench ## Measure Limitgate beside yardsticks, a quarter of an hour (ONLY="redis-p16 hot-*": some cases; REDIS_CELL=FILE: for redis-cell-*; ENVOY_RATELIMIT=FILE: for rls-*)
 	@mkdir -p .cache
 	@folder=$$(scripts/provision.sh redis) && LIMITGATE_REDIS_BIN=$$folder \
-		bin/limitgate-bench $(if $(ONLY),,--json $(REPORT)) $(if $(REDIS_CELL),--redis-cell '$(REDIS_CELL)') $(foreach case,$(ONLY),'$(case)')
+		bin/limitgate-bench $(if $(ONLY),,--json $(REPORT)) $(if $(REDIS_CELL),--redis-cell '$(REDIS_CELL)') \
+		$(if $(ENVOY_RATELIMIT),--envoy-ratelimit '$(ENVOY_RATELIMIT)') $(foreach case,$(ONLY),'$(case)')
 
 .PHONY: bench-quick
 bench-quick: build-bench ## The same in a minute, to see whether anything is out of order

@@ -24,7 +24,7 @@ type Case struct {
 // Cases returns all cases in the order in which they run.
 func Cases() []Case {
 	return slices.Concat(memoryCases(), exactCases(), clusterCases(), hotCases(), fleetCases(), latencyCases(),
-		deniedCases(), leaseCases(), driftCases(), libraryCases(), footprintCases(), openCases(), securedCases(), httpCases(), pauseCases(), redisBenchmarkCases(), garbageCases(), coresCases(), cellCases())
+		deniedCases(), leaseCases(), driftCases(), libraryCases(), footprintCases(), openCases(), securedCases(), httpCases(), pauseCases(), redisBenchmarkCases(), garbageCases(), coresCases(), cellCases(), rlsCases())
 }
 
 // compare returns a case that is a pair.

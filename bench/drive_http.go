@@ -92,15 +92,7 @@ func (d *httpDriver) round(_ context.Context, length time.Duration) (*sample, er
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	sum := latencies[0]
-	for _, h := range latencies[1:] {
-		sum.Merge(h)
-	}
-	seconds := time.Since(began).Seconds()
-	s := &sample{
-		perSecond: float64(sum.TotalCount()) / seconds, decisions: sum.TotalCount(), seconds: seconds,
-		p50: milliseconds(sum.ValueAtQuantile(50)), p99: milliseconds(sum.ValueAtQuantile(99)), p999: milliseconds(sum.ValueAtQuantile(99.9)),
-	}
+	s := sampleOfLatencies(latencies, time.Since(began).Seconds())
 	return s, m.stop(s)
 }
 

@@ -41,8 +41,10 @@ type lab struct {
 	redis      *backend
 	cell       *backend // a Redis with redis-cell
 	cellModule string   // the file of the module, or empty
-	cluster    *servers.Cluster
-	tls        *encryption // of the proxies that have it
+	// envoyRatelimit is a binary of envoyproxy/ratelimit, or empty.
+	envoyRatelimit string
+	cluster        *servers.Cluster
+	tls            *encryption // of the proxies that have it
 }
 
 func newLab(binary string, settings Settings, say func(string, ...any)) (*lab, error) {

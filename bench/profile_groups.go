@@ -29,6 +29,9 @@ var groups = []group{
 		"runtime.(*gc", "runtime.(*sweep", "runtime.(*page",
 	}, false},
 	{"TLS", []string{"crypto/tls."}, false},
+	{"gRPC and HTTP/2", []string{"google.golang.org/grpc", "golang.org/x/net/http2"}, false},
+	{"protobuf", []string{"google.golang.org/protobuf/", "github.com/envoyproxy/go-control-plane/"}, false},
+	{"Envoy's service (envoy, rlsconfig)", []string{"internal/envoy.", "internal/rlsconfig."}, false},
 	{"scheduler", []string{
 		"runtime.schedule", "runtime.findRunnable", "runtime.park_m", "runtime.mcall", "runtime.mstart", "runtime.ready", "runtime.goready",
 		"runtime.wakep", "runtime.startm", "runtime.stopm", "runtime.gosched", "runtime.gopreempt", "runtime.sysmon", "runtime.newproc",
@@ -103,7 +106,7 @@ func sideOf(stack []string) string {
 		switch {
 		case strings.HasPrefix(function, "server.(*eventLoop).post"), strings.HasPrefix(function, "server.(*eventLoop).ready"):
 			return forLoops
-		case strings.HasPrefix(function, "server."):
+		case strings.HasPrefix(function, "server."), strings.HasPrefix(function, "google.golang.org/grpc"):
 			return forClients
 		case strings.HasPrefix(function, "cluster."), strings.HasPrefix(function, "github.com/redis/go-redis/"):
 			return forStore

@@ -28,6 +28,8 @@ type Options struct {
 	Profiles string
 	// RedisCell is the file of redis-cell's module, for the cases that need it.
 	RedisCell string
+	// EnvoyRatelimit is a binary of envoyproxy/ratelimit, for the cases beside it.
+	EnvoyRatelimit string
 	// Progress receives a line for each case, or nothing if it is nil.
 	Progress io.Writer
 	// Live means that Progress is a terminal, on which a line can be overwritten.
@@ -67,7 +69,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	l.cellModule = o.RedisCell
+	l.cellModule, l.envoyRatelimit = o.RedisCell, o.EnvoyRatelimit
 	if l.profiles = o.Profiles; l.profiles != "" {
 		if err := os.MkdirAll(l.profiles, 0o755); err != nil {
 			return nil, fmt.Errorf("create folder for profiles: %w", err)

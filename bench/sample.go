@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/limitgate/limitgate/internal/load"
 )
 
@@ -134,6 +136,18 @@ func sampleOf(o *load.Outcome) *sample {
 		}
 	}
 	return s
+}
+
+// sampleOfLatencies returns a sample of callers that recorded the latency of each decision.
+func sampleOfLatencies(latencies []*hdrhistogram.Histogram, seconds float64) *sample {
+	sum := latencies[0]
+	for _, h := range latencies[1:] {
+		sum.Merge(h)
+	}
+	return &sample{
+		perSecond: float64(sum.TotalCount()) / seconds, decisions: sum.TotalCount(), seconds: seconds,
+		p50: milliseconds(sum.ValueAtQuantile(50)), p99: milliseconds(sum.ValueAtQuantile(99)), p999: milliseconds(sum.ValueAtQuantile(99.9)),
+	}
 }
 
 func milliseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }

@@ -42,7 +42,7 @@ func TestBenchmark(t *testing.T) {
 	t.Run("measures", func(t *testing.T) {
 		o := Options{
 			Limitgate: binary, Quick: true, Rounds: 1, Round: 50 * time.Millisecond, Progress: t.Output(),
-			Only: []string{"memory-p16", "hot-p16", "denied-flood", "redis-rate-go", "tls-p16", "users-p1", "idle-connections-tls", "garbage-redis-p16"},
+			Only: []string{"memory-p16", "hot-p16", "denied-flood", "redis-rate-go", "tls-p16", "users-p1", "idle-connections-tls", "garbage-redis-p16", "rls-1", "rls-3-256"},
 		}
 		r, err := Run(t.Context(), o)
 		if err != nil {
@@ -53,6 +53,20 @@ func TestBenchmark(t *testing.T) {
 		}
 		for i := range r.Cases {
 			checkResult(t, &r.Cases[i])
+		}
+	})
+	t.Run("measures beside a rate limit service that is named", func(t *testing.T) {
+		o := Options{
+			Limitgate: binary, EnvoyRatelimit: standIn(t, binary), Quick: true, Rounds: 1, Round: 50 * time.Millisecond, Progress: t.Output(),
+			Only: []string{"rls-3"},
+		}
+		r, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkResult(t, &r.Cases[0])
+		if sides := r.Cases[0].Sides; len(sides) != 2 || sides[1].Name != "envoyproxy/ratelimit" || sides[1].Proxy == nil || sides[1].Store == nil {
+			t.Errorf("sides = %+v", sides)
 		}
 	})
 	t.Run("ends what it started when it is interrupted", func(t *testing.T) {
@@ -66,6 +80,24 @@ func TestBenchmark(t *testing.T) {
 			t.Errorf("%v was left behind, %v", left, err)
 		}
 	})
+}
+
+// standIn returns a program with the settings of envoyproxy/ratelimit, which may be missing here.
+func standIn(t *testing.T, limitgate string) string {
+	t.Helper()
+	t.Setenv("LIMITGATE_LISTEN", "127.0.0.1:0")
+	t.Setenv("LIMITGATE_ADMIN", "127.0.0.1:0")
+	return script(t, "exec '"+limitgate+"' envoy")
+}
+
+// script returns the path of a shell script.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ratelimit")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // cancelOn cancels when a text is written.

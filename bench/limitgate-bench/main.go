@@ -86,6 +86,7 @@ func parse(args []string) (*arguments, error) {
 	fs.StringVar(&a.from, "from", "", "`file` written by --json to read the report from, instead of measuring")
 	fs.StringVar(&a.options.Profiles, "profiles", "", "`folder` for a CPU profile of the proxy in each case that compares")
 	fs.StringVar(&a.options.RedisCell, "redis-cell", "", "`file` of the module of redis-cell, for the cases redis-cell-*")
+	fs.StringVar(&a.options.EnvoyRatelimit, "envoy-ratelimit", "", "`file` of the program of envoyproxy/ratelimit, to run the cases rls-* beside it")
 	fs.BoolVar(&a.list, "list", false, "name the cases and end")
 	err := fs.Parse(args)
 	for err == nil && fs.NArg() > 0 { // flags may follow cases

@@ -30,7 +30,7 @@ func StartDynamoDBLocal(folder string) (*DynamoDBLocal, error) {
 	}
 	d := new(DynamoDBLocal)
 	err = d.launch(folder, dynamoDBPorts, func(number int) (program, []string) {
-		return program{"DynamoDB Local", java, "Listening on " + loopbackAddr(number)}, dynamoDBArgs(home, number)
+		return program{name: "DynamoDB Local", path: java, ready: "Listening on " + loopbackAddr(number)}, dynamoDBArgs(home, number)
 	})
 	if err != nil {
 		return nil, err

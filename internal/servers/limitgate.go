@@ -18,6 +18,7 @@ type Limitgate struct {
 	Addr  string // for clients
 	Admin string // for metrics
 	HTTP  string // for checks over HTTP; off or empty without them
+	RLS   string // for Envoy's rate limit service; off or empty without it
 
 	command *exec.Cmd
 	ended   chan struct{} // closed when the process is gone
@@ -27,7 +28,7 @@ type Limitgate struct {
 }
 
 // listening is the log line of a limitgate that is ready.
-var listening = regexp.MustCompile(`msg=listening addr=(\S+) admin=(\S+)(?: http=(\S+))?`)
+var listening = regexp.MustCompile(`msg=listening addr=(\S+) admin=(\S+)(?: http=(\S+))?(?: rls=(\S+))?`)
 
 // StartLimitgate runs `limitgate serve` with the flags, on free ports of the
 // loopback interface, and returns when it listens.
@@ -58,7 +59,7 @@ func StartLimitgateWith(environment []string, binary string, flags ...string) (*
 	defer late.Stop()
 	select {
 	case found := <-ready:
-		p.Addr, p.Admin, p.HTTP = found[1], found[2], found[3]
+		p.Addr, p.Admin, p.HTTP, p.RLS = found[1], found[2], found[3], found[4]
 		return p, nil
 	case <-p.ended:
 		return nil, fmt.Errorf("start limitgate: it ended at once, its log is:\n%s", p.Log())

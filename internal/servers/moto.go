@@ -43,6 +43,6 @@ func StartMoto(folder string) (*Moto, error) {
 }
 
 func motoCommand(binary string, number int) (what program, args []string) {
-	what = program{"moto_server", binary, "Running on http://" + loopbackAddr(number)}
+	what = program{name: "moto_server", path: binary, ready: "Running on http://" + loopbackAddr(number)}
 	return what, []string{"-H", "127.0.0.1", "-p", strconv.Itoa(number)}
 }

@@ -142,7 +142,7 @@ func (n *Node) run() error {
 
 func redisServer() (program, error) {
 	path, err := Binary("redis-server")
-	return program{"redis-server", path, "Ready to accept connections"}, err
+	return program{name: "redis-server", path: path, ready: "Ready to accept connections"}, err
 }
 
 // PID is the id of the server's process.

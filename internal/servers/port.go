@@ -26,10 +26,11 @@ type portRange struct {
 // port between its choice and the server's start, or while a killed server waits for its
 // restart.
 var (
-	singlePorts   = portRange{first: 23000, count: 6000}
-	motoPorts     = portRange{first: 29000, count: 500}
-	dynamoDBPorts = portRange{first: 29500, count: 500}
-	clusterPorts  = portRange{first: 20000, count: 2700, withBus: true}
+	singlePorts    = portRange{first: 23000, count: 6000}
+	motoPorts      = portRange{first: 29000, count: 500}
+	dynamoDBPorts  = portRange{first: 29500, count: 500}
+	clusterPorts   = portRange{first: 20000, count: 2700, withBus: true}
+	ratelimitPorts = portRange{first: 22700, count: 300}
 )
 
 // port is a port that no other process of this kind on this machine will choose until

@@ -24,7 +24,9 @@ var errPortTaken = errors.New("port is taken")
 type program struct {
 	name  string
 	path  string
-	ready string // its log line when it serves
+	ready string // its log line when it serves; empty if its caller waits for it
+
+	environment []string // added to that of this process
 }
 
 // process is one run of a program.
@@ -48,6 +50,7 @@ func startProcess(what program, folder string, run int, args []string) (*process
 
 	command := exec.Command(what.path, args...)
 	command.Dir = folder
+	command.Env = append(command.Environ(), what.environment...)
 	// A file, not a pipe: a reader of this test's output must not have to wait for the
 	// server to close it.
 	command.Stdout, command.Stderr = log, log
