@@ -26,7 +26,7 @@ func redisVariables(d *draft) []variable {
 			"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "false", toggle(new(bool)), refused,
 			"names in Redis' certificates are checked, always; leave it out, and set LIMITGATE_REDIS_TLS_SERVER_NAME to the name that they have",
 		},
-		{"REDIS_TIMEOUT", "10s", elapse(new(time.Duration)), notNeeded, "a decision waits 5 ms at most, or LIMITGATE_TIMEOUT"},
+		{"REDIS_TIMEOUT", "10s", elapse(new(time.Duration)), notNeeded, "a decision waits 5 ms at most, or LIMITGATE_DECISION_TIMEOUT"},
 	}
 }
 

@@ -195,7 +195,7 @@ func slots(t *testing.T, store limiter.Store) {
 		{"release", "a", 1},
 		{"release", "x", 0},
 	} {
-		got := int64(-1)
+		var got int64
 		switch step.do {
 		case "renew":
 			got = int64(change(limit.ChangeRenew, step.id))

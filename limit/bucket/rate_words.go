@@ -25,7 +25,7 @@ func rateForm(text string) error {
 		return errRateForm
 	}
 	if trimmed := strings.TrimSpace(text); m[5] == "m" && strings.HasSuffix(trimmed, "M") {
-		return fmt.Errorf("M is a minute or a month: write %s for each minute, or %s for each month of the calendar",
+		return fmt.Errorf("the unit M is a minute or a month: write %s for each minute, or %s for each month of the calendar",
 			strings.TrimSuffix(trimmed, "M")+"m", m[1]+"/month")
 	}
 	if m[4] == "" && m[5] == "" {
