@@ -17,8 +17,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/controlplane/table"
-	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -44,6 +42,7 @@ type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
+	args           []string // of the command line
 	// manual, unless nil, receives the help of a command in place of stdout.
 	manual *manual
 }
@@ -116,6 +115,7 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	case "-v", "-version", "--version":
 		return runVersion(ctx, env, nil)
 	}
+	env.args = args
 	for _, c := range subcommands() {
 		if c.name == args[0] {
 			return c.run(ctx, env, args[1:])
@@ -328,15 +328,4 @@ func checkOnce(fs *flag.FlagSet, args []string) error {
 // isFlag reports whether an argument is a flag, and not a - or a negative number.
 func isFlag(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-' && (arg[1] < '0' || arg[1] > '9')
-}
-
-// fail prints an error and returns its exit code.
-func fail(env *environment, err error) int {
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintf(env.stderr, "limitgate: %s\n", table.Printable(line)) // a server may have sent a part of it
-	}
-	if advice := awsclient.Advice(err); advice != "" {
-		fmt.Fprintf(env.stderr, "limitgate: %s\n", advice)
-	}
-	return exitError
 }

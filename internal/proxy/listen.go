@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/limitgate/limitgate/internal/tlsfiles"
+	"github.com/limitgate/limitgate/internal/wrongport"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -42,6 +43,13 @@ func (p *Proxy) listen() (err error) {
 		if err := p.encrypt(onUnix); err != nil {
 			return fmt.Errorf("listen by TLS: %w", err)
 		}
+		return nil
+	}
+	if p.admin != nil {
+		p.admin = wrongport.Plain(p.admin, p.log)
+	}
+	if p.httpFront != nil {
+		p.httpFront = wrongport.Plain(p.httpFront, p.log)
 	}
 	return nil
 }
@@ -97,16 +105,16 @@ func (p *Proxy) encrypt(onUnix bool) error {
 		if err != nil {
 			return err
 		}
-		p.admin = tls.NewListener(p.admin, forAdmin.Config())
+		p.admin = tls.NewListener(wrongport.Encrypted(p.admin, p.log), forAdmin.Config())
 	}
 	o.ClientCA = s.TLSClientCA
 	forClients, err := tlsfiles.NewServer(o)
 	if err != nil {
 		return err
 	}
-	p.front = tls.NewListener(p.front, forClients.Config())
+	p.front = wrongport.NewTLSListener(p.front, forClients.Config(), p.log)
 	if p.httpFront != nil && !onUnix {
-		p.httpFront = tls.NewListener(p.httpFront, forClients.Config())
+		p.httpFront = tls.NewListener(wrongport.Encrypted(p.httpFront, p.log), forClients.Config())
 	}
 	p.clientsCertExpires = forClients.Expires
 	return nil

@@ -32,7 +32,7 @@ const (
 func ReadDir(dir string) ([]File, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read folder: %s does not exist: it is --rls-config, or RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY", dir)
+		return nil, fmt.Errorf("there is no folder %s", config.Quote(dir))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read folder: %w", err)
