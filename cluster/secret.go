@@ -135,7 +135,7 @@ func (s *Store) keepSecret(ctx context.Context) {
 		}
 		return
 	case string(agreed) != string(*secret):
-		s.opts.Log.Error("the store holds another secret for addresses than this proxy uses: restart the proxy, or set privacy.ip_secret_file")
+		s.opts.Log.Error("the store holds another secret for addresses than this proxy uses: restart the proxy, or set --privacy-ip-secret-file")
 	}
 	s.secretKept.Store(time.Now().Unix())
 }

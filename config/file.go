@@ -15,7 +15,7 @@ func ReadFile(path string, most int) ([]byte, error) {
 }
 
 // NoFile returns the text of the error for a file that does not exist.
-func NoFile(path string) string { return "there is no file " + Quote(path) }
+func NoFile(path string) string { return fmt.Sprintf("there is no file %.200q", hideURL(path)) }
 
 // noFile is the error for a file that does not exist.
 type noFile struct {

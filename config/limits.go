@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -85,11 +87,39 @@ func (d *limitsDecoder) fail(n *yaml.Node, field, format string, args ...any) {
 }
 
 func (d *limitsDecoder) decode(content []byte) {
-	if root, ok := d.document(content); ok {
-		mapping(d, &d.doc, documentFields, root, "")
-	} else {
+	root, ok := d.document(content)
+	if !ok {
 		d.unreadable = true
+		return
 	}
+	if other := otherFile(root); other != "" {
+		d.unreadable = true
+		d.fail(root, "", "%s", other)
+		return
+	}
+	mapping(d, &d.doc, documentFields, root, "")
+}
+
+// otherFile returns what to do with a file that has nothing of limits, or "".
+func otherFile(root *yaml.Node) string {
+	if isNull(root) {
+		return ""
+	}
+	if root.Kind != yaml.MappingNode {
+		return "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
+	}
+	t, isSettings := newTable(&Settings{}), false
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		name := root.Content[i].Value
+		if documentFields[name] != nil {
+			return ""
+		}
+		isSettings = isSettings || slices.ContainsFunc(t, func(r *setting) bool { return r.name == name || strings.HasPrefix(r.name, name+".") })
+	}
+	if isSettings {
+		return "this is a settings file: name it by --config"
+	}
+	return ""
 }
 
 // document parses content, which must be one YAML document, and returns its root.

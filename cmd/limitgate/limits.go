@@ -152,13 +152,17 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	set, warnings, err := loadLimits(env, fs.Arg(0), limit.CompileOptions{
 		IPMaxTTL: ttl.Microseconds(), Strict: *strict, IPSecret: *secret != "",
 	})
+	code := exitOK
+	if err != nil {
+		code = failFile(env, fs, err, "FILE")
+	}
 	for _, w := range warnings {
 		if !w.Redis && !w.Note {
 			fmt.Fprintf(env.stderr, "%s (warning)\n", w.Format(fs.Arg(0)))
 		}
 	}
-	if err != nil {
-		return failFile(env, fs, err, "FILE")
+	if code != exitOK {
+		return code
 	}
 	if *strict && ceiling.totalRate == 0 {
 		fmt.Fprintf(env.stderr, "%s: %s (warning)\n", fs.Arg(0), backstop.CeilingAdvice(set.TotalRate(), ceiling.instances))
@@ -166,7 +170,7 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	printExpectations(env.stdout, set)
 	for _, w := range warnings {
 		if w.Redis || w.Note {
-			fmt.Fprintf(env.stdout, "%s\n", w.Format(fs.Arg(0)))
+			fmt.Fprintf(env.stdout, "%s (note)\n", w.Format(fs.Arg(0)))
 		}
 	}
 	return exitOK

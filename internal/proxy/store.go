@@ -81,7 +81,7 @@ func (p *Proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 	if err != nil || !s.UsesRedis() {
 		return h, agreement{}, err
 	}
-	p.log.Warn("addresses are hashed with a secret that is kept in the store: set privacy.ip_secret_file to keep it elsewhere")
+	p.log.Warn("addresses are hashed with a secret that is kept in the store: set --privacy-ip-secret-file FILE (privacy.ip_secret_file) to keep it elsewhere")
 	return h, agreement{secret, h.Rekey}, nil
 }
 
@@ -100,7 +100,7 @@ func hasherOfFiles(s *config.Settings) (*limit.AddrHasher, error) {
 		return nil, err
 	}
 	if bytes.Equal(previous, secret) {
-		return nil, errors.New("the secret of addresses and the previous one are equal: write a new secret into the file of privacy.ip_secret_file")
+		return nil, errors.New("the secret of addresses and the previous one are equal: write a new secret into the file of --privacy-ip-secret-file")
 	}
 	return h, h.Rotate(previous)
 }
