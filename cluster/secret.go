@@ -131,7 +131,7 @@ func (s *Store) keepSecret(ctx context.Context) {
 	switch {
 	case err != nil:
 		if ctx.Err() == nil && s.secretLog.Allow() {
-			s.opts.Log.Warn("failed to prolong the secret for addresses", "error", err)
+			s.opts.Log.Warn("failed to prolong the secret for addresses: it is kept in memory, and prolonged again soon", "error", err)
 		}
 		return
 	case string(agreed) != string(*secret):

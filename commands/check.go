@@ -61,7 +61,7 @@ func ParseRequest(words []string) (limit.Request, error) {
 		args = append(args, []byte(w))
 	}
 	if len(args) < 4 {
-		return req, errors.New("tenant, op and ip are needed")
+		return req, errors.New(`tenant, op and ip are needed: for example acme "GET /x" 203.0.113.7`)
 	}
 	s := Session{scratch: new(scratch), user: users.Unrestricted} // for the memory of the dimensions
 	if errReply := s.parseCheck(args, &req, &options{}); errReply != "" {

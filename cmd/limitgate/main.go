@@ -133,6 +133,41 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	return exitUsage
 }
 
+// missingFlags returns which flags of a command are missing, or that another number of arguments is
+// wanted, or "".
+func missingFlags(fs *flag.FlagSet, wanted int, names ...string) string {
+	var missing []string
+	for _, name := range names {
+		if fs.Lookup(name).Value.String() == "" {
+			missing = append(missing, "--"+name)
+		}
+	}
+	switch n := len(missing); {
+	case n == 1:
+		return missing[0] + " is missing"
+	case n > 1:
+		return strings.Join(missing[:n-1], ", ") + " and " + missing[n-1] + " are missing"
+	case fs.NArg() < wanted:
+		return "an argument is missing"
+	case fs.NArg() > wanted:
+		return config.Quote(fs.Arg(wanted)) + " is one argument too many"
+	}
+	return ""
+}
+
+// noCommand returns that there is no command of the name of the first argument, and ends with a
+// semicolon, or "" without arguments.
+func noCommand(fs *flag.FlagSet, all []subcommand) string {
+	if fs.NArg() == 0 {
+		return ""
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	return fmt.Sprintf("there is no command %.64q of %s%s; ", fs.Arg(0), fs.Name(), didYouMean(fs.Arg(0), names))
+}
+
 // didYouMean returns "; did you mean X?" for the name nearest to word, or "" if none is near.
 func didYouMean(word string, names []string) string {
 	if near := limit.Nearest(word, names); near != "" {
@@ -252,6 +287,10 @@ func flagMeant(fs *flag.FlagSet, err error) string {
 	name, missing := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
 	if name == "-dim" {
 		return "; write DIM NAME VALUE behind the ip"
+	}
+	if name, missing := strings.CutPrefix(err.Error(), "flag needs an argument: -"); missing {
+		argument, _ := argumentOf(fs.Lookup(strings.TrimLeft(name, "-")))
+		return "; write --" + strings.TrimLeft(name, "-") + " " + argument
 	}
 	if strings.HasPrefix(err.Error(), "invalid boolean value") {
 		return "; write the flag alone, or leave it out"
