@@ -60,7 +60,7 @@ func TestBadInputRefused(t *testing.T) {
 		{bulk("RL.CHECK"), "-ERR wrong number of arguments for 'rl.check' command: RL.CHECK tenant op ip [cost] [DIM name value [DIM name value ...]] [ID id] [HEADERS] [BYPASS token]"},
 		{bulk("RL.CHECK", "t", "o"), "-ERR wrong number of arguments for 'rl.check' command: RL.CHECK tenant op ip [cost] [DIM name value [DIM name value ...]] [ID id] [HEADERS] [BYPASS token]"},
 		{bulk("RL.CHECK", "", "o", "-"), "-ERR invalid tenant '': it is empty"},
-		{bulk("RL.CHECK", "-", "o", "-"), "-ERR tenant required: - stands for that of the user, and this user may use all: name one"},
+		{bulk("RL.CHECK", "-", "o", "-"), "-ERR tenant required: name one, as - works only for a user of one tenant"},
 		{bulk("RL.CHECK", long, "o", "-"), "-ERR invalid tenant '" + long[:64] + "...': it has 257 bytes, at most 256"},
 		{bulk("RL.CHECK", "a\x00b", "o", "-"), `-ERR invalid tenant 'a\x00b': it has control characters`},
 		{bulk("RL.CHECK", "a\r\nb", "o", "-"), `-ERR invalid tenant 'a\x0d\x0ab': it has control characters`},

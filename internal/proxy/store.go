@@ -130,7 +130,11 @@ func (p *Proxy) watchStore(ctx context.Context, without bool) error {
 		p.log.Info("store reached, no longer using the backstop", "store", p.StoreKind())
 	}
 	if addrs := p.settings.Redis.Addrs; len(addrs) > 1 && !p.cluster.IsCluster() && p.settings.RedisSentinel.Master == "" {
-		p.log.Warn("the store is one Redis, and only the first address that answers is used: limitgate doctor says whether the others lead to another store", "addrs", strings.Join(addrs, ","))
+		used := ""
+		for _, sh := range p.cluster.Shards() {
+			used = sh.Addr
+		}
+		p.log.Warn("the store is one Redis, and only one of its addresses is used: limitgate doctor shows whether the others lead to another store", "used", used, "addrs", strings.Join(addrs, ","))
 	}
 	asking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
