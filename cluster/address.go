@@ -72,6 +72,9 @@ func (o *Options) contact(ctx context.Context, addr string, timeout time.Duratio
 		return Contact{}, configError("it speaks TLS: set --redis-tls, or give the address of a port without TLS")
 	case err == nil:
 		line, _, _ := bytes.Cut(answer[:min(len(answer), 60)], []byte("\r"))
+		if bytes.HasPrefix(line, []byte("HTTP/")) {
+			return Contact{}, configError("it is no Redis, it answers HTTP: name the port of a Redis")
+		}
 		return Contact{}, configError(fmt.Sprintf("it is no Redis: it answers %q", line))
 	case kindOf(err) == KindTimeout:
 		return Contact{}, errors.New("it takes connections and does not answer: it hangs, or is no Redis")

@@ -215,7 +215,7 @@ func tokenProblem(fs *flag.FlagSet, key string, c *bypass.Claims, life time.Dura
 	}
 	switch {
 	case life <= 0:
-		return "--for is needed, a time such as 8h"
+		return fmt.Sprintf("--for is needed, a time of at most %.0fh, such as 8h", bypass.MaxLife.Hours())
 	case life > bypass.MaxLife:
 		return fmt.Sprintf("--for is %.0fh, which is too long: at most %.0fh", life.Hours(), bypass.MaxLife.Hours())
 	case fs.NArg() > 0:
