@@ -72,6 +72,9 @@ func (o *Options) contact(ctx context.Context, addr string, timeout time.Duratio
 		return Contact{}, configError("it speaks TLS: set --redis-tls, or give the address of a port without TLS")
 	case err == nil:
 		line, _, _ := bytes.Cut(answer[:min(len(answer), 60)], []byte("\r"))
+		if bytes.HasPrefix(line, []byte("HTTP/")) {
+			return Contact{}, configError("it is no Redis, it answers HTTP: name the port of a Redis")
+		}
 		return Contact{}, configError(fmt.Sprintf("it is no Redis: it answers %q", line))
 	case kindOf(err) == KindTimeout:
 		return Contact{}, errors.New("it takes connections and does not answer: it hangs, or is no Redis")
@@ -174,6 +177,8 @@ func Explain(err error) string {
 		return err.Error()
 	case errors.Is(err, ErrNotMaster):
 		return "it is not a master: a failover may be under way, or the address is that of a replica"
+	case replied && strings.Contains(string(refused), "DB index is out of range"):
+		return "it has no database of that number: write a lower one behind redis://HOST:PORT/"
 	case replied:
 		return string(refused)
 	case errors.As(err, &name):

@@ -28,6 +28,15 @@ var errNoMaster = errors.New("no master of the store is known: it has not been r
 // errBreaker is the error of a call that was never sent: the breaker of its shard is open.
 var errBreaker = errors.New("send call: the breaker of its shard is open")
 
+// brokenError is the error of a call on a connection that ended, before a new one has failed.
+type brokenError struct{}
+
+func (brokenError) Error() string {
+	return "send call: the connection broke, and no new one answers"
+}
+
+func (brokenError) Unwrap() error { return net.ErrClosed }
+
 // downError is the error of a call that was never sent: there is no connection, because of
 // cause.
 type downError struct{ cause error }

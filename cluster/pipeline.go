@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -39,7 +38,7 @@ const (
 // The reasons why a call was never sent.
 var (
 	errOverload = errors.New("send call: not sent in time")
-	errDown     = fmt.Errorf("send call: no connection: %w", net.ErrClosed)
+	errDown     = error(brokenError{})
 )
 
 // pipeline is the connection to one node. It carries the calls of all client connections.

@@ -131,11 +131,11 @@ func (s *Store) keepSecret(ctx context.Context) {
 	switch {
 	case err != nil:
 		if ctx.Err() == nil && s.secretLog.Allow() {
-			s.opts.Log.Warn("failed to prolong the secret for addresses", "error", err)
+			s.opts.Log.Warn("failed to prolong the secret for addresses: it is kept in memory, and prolonged again soon", "error", err)
 		}
 		return
 	case string(agreed) != string(*secret):
-		s.opts.Log.Error("the store holds another secret for addresses than this proxy uses: restart the proxy, or set privacy.ip_secret_file")
+		s.opts.Log.Error("the store holds another secret for addresses than this proxy uses: restart the proxy, or set --privacy-ip-secret-file")
 	}
 	s.secretKept.Store(time.Now().Unix())
 }

@@ -66,7 +66,7 @@ func TestStartWithoutMistakes(t *testing.T) {
 		"a replica, one down": {[]string{"127.0.0.1:1", replica.Addr}, "it is a replica", true},
 		"a password":          {[]string{locked.Addr}, "it requires a password: set --redis-password-file, and --redis-user unless it is that of the default user (NOAUTH)", true},
 		"no rights":           {[]string{narrow.Addr}, "the user lacks +info: add it to the user on every node; docs/redis-acl.md has all the rights that it needs (NOPERM", true},
-		"a web server":        {[]string{strings.TrimPrefix(web.URL, "http://")}, `it is no Redis: it answers "HTTP/1.1 400 Bad Request"`, true},
+		"a web server":        {[]string{strings.TrimPrefix(web.URL, "http://")}, "it is no Redis, it answers HTTP: name the port of a Redis", true},
 		"TLS":                 {[]string{strings.TrimPrefix(secure.URL, "https://")}, "it speaks TLS", true},
 	} {
 		t.Run(name, func(t *testing.T) {

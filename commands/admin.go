@@ -10,6 +10,14 @@ import (
 // noLimit returns the error for an id that no limit has.
 func noLimit(id []byte) string { return "ERR no limit '" + quote(id) + "': RL.LIMITS lists them" }
 
+// orTenant adds advice to the error for RL.RESET - with the name of a tenant.
+func orTenant(tenant string, id []byte) string {
+	if tenant != "-" {
+		return ""
+	}
+	return "; behind - stands a shared limit, and RL.RESET " + quote(id) + " resets a tenant"
+}
+
 // resetCommand replies with the number of buckets removed.
 func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	if len(args) > 3 {
@@ -21,7 +29,7 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 		id = string(args[2])
 		l := s.h.opts.Limiter.Limits().LimitByID(id)
 		if l == nil {
-			s.out.error(noLimit(args[2]))
+			s.out.error(noLimit(args[2]) + orTenant(tenant, args[2]))
 			return
 		}
 		if l.SpansTenants() != (tenant == "-") {

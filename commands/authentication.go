@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 
 	"github.com/limitgate/limitgate/internal/users"
 )
@@ -85,10 +86,18 @@ func authCommand(ctx context.Context, s *Session, args [][]byte) {
 		return
 	}
 	if errReply := s.logIn(ctx, name, password); errReply != "" {
-		s.out.error(errReply)
+		s.out.error(errReply + s.orToken(name, password, errReply))
 		return
 	}
 	s.out.ok()
+}
+
+// orToken adds advice to the error for a token that is sent as a password of another user.
+func (s *Session) orToken(name, password, errReply string) string {
+	if errReply != wrongPassword || name == users.TokenName || s.h.opts.Users == nil || !s.h.opts.Users.TakesTokens() || strings.Count(password, ".") != 2 {
+		return ""
+	}
+	return " A token is sent as AUTH " + users.TokenName + " TOKEN."
 }
 
 // credentials returns the words of AUTH. One word is the password of the default user.

@@ -61,7 +61,7 @@ func ParseRequest(words []string) (limit.Request, error) {
 		args = append(args, []byte(w))
 	}
 	if len(args) < 4 {
-		return req, errors.New("tenant, op and ip are needed")
+		return req, errors.New(`tenant, op and ip are needed: for example acme "GET /x" 203.0.113.7`)
 	}
 	s := Session{scratch: new(scratch), user: users.Unrestricted} // for the memory of the dimensions
 	if errReply := s.parseCheck(args, &req, &options{}); errReply != "" {
@@ -70,20 +70,18 @@ func ParseRequest(words []string) (limit.Request, error) {
 	return req, nil
 }
 
-// tenantRequired returns the error for a - of a user that is not bound to one tenant.
-func tenantRequired(u *users.User) (errReply string) {
-	errReply = "ERR tenant required: - stands for that of the user, and this user "
-	switch u.Patterns() {
-	case "":
-		return errReply + "has none"
-	case "~*":
-		return errReply + "may use all: name one"
-	default:
-		return errReply + "may use several: name one"
-	}
-}
+// tenantRequired is the error for a - of a user that is not bound to one tenant.
+const tenantRequired = "ERR tenant required: name one, as - works only for a user of one tenant"
 
 const costErrReply = "ERR cost must be an integer between 1 and 2147483647"
+
+// orPeek adds advice to the error for a cost of 0 in RL.CHECK.
+func (o option) orPeek(cost []byte) string {
+	if o == checkOptions && string(cost) == "0" {
+		return "; RL.PEEK takes nothing"
+	}
+	return ""
+}
 
 // options are the options of a command after tenant, op, ip and cost, except DIM, and the
 // given ones that are not part of the request.
@@ -138,7 +136,7 @@ func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (
 		}
 		cost, ok := parseCost(rest[0])
 		if !ok {
-			return costErrReply
+			return costErrReply + opts.takes.orPeek(rest[0])
 		}
 		req.Cost, rest = cost, rest[1:]
 	}
@@ -154,7 +152,7 @@ func (s *Session) parseSubject(args [][]byte, req *limit.Request) (errReply stri
 	tenant, op, ip := alias(args[1]), alias(args[2]), alias(args[3])
 	if tenant == ownTenant {
 		if tenant = s.user.Tenant(); tenant == "" {
-			return tenantRequired(s.user)
+			return tenantRequired
 		}
 	}
 	if err := limit.CheckName(tenant); err != nil {
@@ -198,8 +196,12 @@ func orNone(arg []byte) string {
 // methods are the methods of HTTP that an op may begin with.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
-// orQuoted adds advice to the error for an ip that is the path of an op, whose space was not quoted.
+// orQuoted adds advice to the error for an ip that is the path of an op, whose space was not quoted, or
+// that is the op.
 func orQuoted(op, ip []byte) string {
+	if _, err := limit.ParseAddr(string(op)); err == nil {
+		return "; the order is tenant op ip"
+	}
 	if !bytes.HasPrefix(ip, []byte("/")) || !slices.Contains(methods, strings.ToUpper(string(op))) {
 		return ""
 	}
@@ -218,7 +220,7 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 		words := 2
 		switch name := rest[0]; {
 		case equalFold(name, "DIM") && len(rest) < 3:
-			errReply = "ERR syntax error: DIM needs a name and a value behind it"
+			errReply = "ERR syntax error: DIM needs a name and a value behind it" + orBlank(rest[1:])
 		case equalFold(name, "DIM"):
 			errReply, words = s.addDim(begin, rest[1], rest[2]), 3
 		case opts.takes&optionID != 0 && equalFold(name, "ID"):
@@ -243,6 +245,18 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 	}
 	req.Dims = s.dims[begin:len(s.dims):len(s.dims)]
 	return ""
+}
+
+// orBlank returns advice for the words after a DIM that begin with name=value, otherwise "".
+func orBlank(words [][]byte) string {
+	if len(words) == 0 {
+		return ""
+	}
+	name, value, found := bytes.Cut(words[0], []byte("="))
+	if !found {
+		return ""
+	}
+	return ": DIM " + quote(name) + " " + quote(value)
 }
 
 // setID parses ID id.
@@ -284,8 +298,8 @@ func (s *Session) addDim(begin int, nameArg, valueArg []byte) (errReply string) 
 	if limit.ReservedDim(name) {
 		return invalid("dimension name", nameArg, errReservedDim)
 	}
-	if before, after, found := strings.Cut(name, "="); found {
-		return invalid("dimension name", nameArg, errEqualsSign) + ": DIM " + quote([]byte(before)) + " " + quote([]byte(after))
+	if advice := orBlank([][]byte{nameArg}); advice != "" {
+		return invalid("dimension name", nameArg, errEqualsSign) + advice
 	}
 	if err := limit.CheckName(value); err != nil {
 		return invalid("dimension value", valueArg, err)

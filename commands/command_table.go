@@ -126,14 +126,14 @@ func (h *Handler) find(args [][]byte) (c *command, errReply string) {
 	return nil, errReply
 }
 
-// wrongNumber returns Redis' error for a wrong number of arguments. The arguments of Limitgate's
-// own commands follow; clients may compare the texts of the others.
+// wrongNumber returns Redis' error for a wrong number of arguments, with the usage behind it.
 func (c *command) wrongNumber() string {
-	errReply := "ERR wrong number of arguments for '" + c.full + "' command"
-	if strings.HasPrefix(c.full, ownPrefix) && c.usage != "" {
-		errReply += ": " + strings.ToUpper(strings.ReplaceAll(c.full, "|", " ")) + " " + c.usage
+	usage := c.usage
+	if c.subs != nil {
+		usage = "HELP lists its subcommands"
 	}
-	return errReply
+	return "ERR wrong number of arguments for '" + c.full + "' command: " +
+		strings.TrimSpace(strings.ToUpper(strings.ReplaceAll(c.full, "|", " "))+" "+usage)
 }
 
 func (h *Handler) wrongNumber(name string) string { return h.table[name].wrongNumber() }
@@ -172,8 +172,11 @@ func (h *Handler) meant(name []byte) string {
 	if dataCommands[word] {
 		return noData
 	}
-	if strings.HasPrefix(word, "cl.") && limit.Nearest(word, []string{"cl.throttle"}) != "" {
+	if strings.HasPrefix(word, "cl") && limit.Nearest(word, []string{"cl.throttle"}) != "" {
 		return "; did you mean CL.THROTTLE?"
+	}
+	if of := limit.Nearest(strings.ToUpper(word), strings.Split(h.table["rl.config"].usage, " | ")); of != "" {
+		return "; did you mean RL.CONFIG " + of + "?"
 	}
 	if h.table[ownPrefix+word] == nil && !strings.HasPrefix(word, "rl") {
 		return ""

@@ -95,7 +95,7 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 		tenant = string(args[1])
 		if tenant == ownTenant {
 			if tenant = s.user.Tenant(); tenant == "" {
-				s.out.error(tenantRequired(s.user))
+				s.out.error(tenantRequired)
 				return
 			}
 		}

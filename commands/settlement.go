@@ -17,13 +17,18 @@ func (s *Session) parseReserve(args [][]byte, req *limit.Request, opts *options)
 		return s.h.wrongNumber("rl.reserve")
 	}
 	if isOption(args[4]) {
-		return costErrReply
+		return estimateErrReply
 	}
-	if errReply = s.parseCheck(args, req, opts); errReply == "" {
+	switch errReply = s.parseCheck(args, req, opts); errReply {
+	case "":
 		hold(req, limit.HoldReservation)
+	case costErrReply:
+		return estimateErrReply
 	}
 	return errReply
 }
+
+const estimateErrReply = "ERR estimate must be an integer between 1 and 2147483647"
 
 // parseAcquire parses `tenant op ip { ID id | TTL ms | HEADERS | DIM name value }...`, the
 // arguments after the command's name, into req, see parseCheck.
@@ -136,6 +141,9 @@ var wrongHold = map[limit.Hold]string{
 	limit.HoldSlot:        "it is of a reservation, which RL.COMMIT or RL.CANCEL settles",
 }
 
+// replies are the commands whose replies have ids, by the kind of the command that settles them.
+var replies = map[limit.Hold]string{limit.HoldReservation: "RL.RESERVE", limit.HoldSlot: "RL.ACQUIRE"}
+
 // parseHeld parses the id to be settled, and returns the words after it. A - is the tenant
 // of the user. Kept is false if the id shows that no store has a record of it.
 func parseHeld(args [][]byte, u *users.User, what *limit.Settlement) (rest [][]byte, kept bool, errReply string) {
@@ -145,7 +153,7 @@ func parseHeld(args [][]byte, u *users.User, what *limit.Settlement) (rest [][]b
 			return nil, false, "ERR invalid id '" + quote(args[0]) + "': " + wrongHold[what.Hold]
 		}
 		if !ok {
-			return nil, false, "ERR invalid id '" + quote(args[0]) + "': it is not one that was answered, for an id of your own say ID id TENANT tenant"
+			return nil, false, "ERR invalid id '" + quote(args[0]) + "': want the id in the reply of " + replies[what.Hold] + ", or an id of your own as ID id TENANT tenant"
 		}
 		what.Tenant, what.ID = tenant, id
 		return args[1:], kept, ""
@@ -157,7 +165,7 @@ func parseHeld(args [][]byte, u *users.User, what *limit.Settlement) (rest [][]b
 	case len(args) < 4 || !equalFold(args[2], "TENANT"):
 		return nil, false, "ERR syntax error: TENANT and a tenant stand behind ID and an id"
 	case string(args[3]) == ownTenant:
-		return nil, false, tenantRequired(u)
+		return nil, false, tenantRequired
 	}
 	if err := limit.CheckName(string(args[1])); err != nil {
 		return nil, false, invalid("id", args[1], err)

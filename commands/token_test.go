@@ -40,6 +40,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %.100q, want %s", line, got, want)
 		}
 	}
+	expect("AUTH a.b.c", "-WRONGPASS invalid username-password pair or user is disabled. A token is sent as AUTH jwt TOKEN.\r\n")
 	expect("AUTH jwt wrong", "-WRONGPASS the token is refused: token is malformed\r\n")
 	expect("RL.CHECK - - -", "-NOAUTH")
 	expect("AUTH jwt token", "+OK\r\n")

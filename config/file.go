@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,10 +14,28 @@ func ReadFile(path string, most int) ([]byte, error) {
 	return readRegular(path, bounds{kind: "such", most: int64(most)})
 }
 
+// NoFile returns the text of the error for a file that does not exist.
+func NoFile(path string) string { return fmt.Sprintf("there is no file %.200q", hideURL(path)) }
+
+// noFile is the error for a file that does not exist.
+type noFile struct {
+	path string
+	err  error
+}
+
+// Error returns NoFile.
+func (e *noFile) Error() string { return NoFile(e.path) }
+
+// Unwrap returns the error of the system.
+func (e *noFile) Unwrap() error { return e.err }
+
 // openRegular opens the file at path, which must be a regular one or a link to one:
 // reading anything else may block or never end. The caller closes it.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, &noFile{path, err}
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -53,6 +53,10 @@ func TestOnlyRegularFiles(t *testing.T) {
 			kind := strings.TrimPrefix(what, "a link to ")
 			want := path + " is " + kind + ": name a regular file, or a link to one"
 			soon(t, "reading limits", func() {
+				want := want
+				if what == "a directory" {
+					want = Quote(path) + " is a folder: name a file, or a folder of Envoy's limits by --rls-config"
+				}
 				if _, err := ReadLimitsFile(path); err == nil || err.Error() != "read limits: "+want {
 					t.Errorf("limits: %v, want %s", err, want)
 				}

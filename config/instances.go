@@ -123,7 +123,7 @@ func splitEDS(text string) (addr, cluster string, err error) {
 	if addr == "" || cluster == "" {
 		return "", "", fmt.Errorf("%s is not HOST:PORT/CLUSTER; write for example eds:127.0.0.1:18000/limitgate", Quote(text))
 	}
-	if err := checkNode(addr); err != nil {
+	if err := checkNode(addr, "18000"); err != nil {
 		return "", "", err
 	}
 	if len(cluster) > maxClusterName {

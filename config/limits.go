@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -88,17 +90,42 @@ func (d *limitsDecoder) fail(n *yaml.Node, field, format string, args ...any) {
 
 func (d *limitsDecoder) decode(content []byte) {
 	root, ok := d.document(content)
-	if ok && root.Kind == yaml.MappingNode && hasKey(root, "domain") && !hasKey(root, "version") {
-		folder := plain(filepath.Dir(d.doc.File))
-		d.fail(&yaml.Node{Line: 1}, "", "it is a file of Envoy's limits, whose folder is read: limitgate limits lint %s, or limitgate serve --rls-config %[1]s", folder)
+	if !ok {
 		d.unreadable = true
 		return
 	}
-	if ok {
-		mapping(d, &d.doc, documentFields, root, "")
-	} else {
+	if other := d.otherFile(root); other != "" {
 		d.unreadable = true
+		d.fail(root, "", "%s", other)
+		return
 	}
+	mapping(d, &d.doc, documentFields, root, "")
+}
+
+// otherFile returns what to do with a file that has nothing of limits, or "".
+func (d *limitsDecoder) otherFile(root *yaml.Node) string {
+	if isNull(root) {
+		return ""
+	}
+	if root.Kind != yaml.MappingNode {
+		return "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
+	}
+	if hasKey(root, "domain") && !hasKey(root, "version") {
+		folder := plain(filepath.Dir(d.doc.File))
+		return "it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + folder + ", or limitgate serve --rls-config " + folder
+	}
+	t, isSettings := newTable(&Settings{}), false
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		name := root.Content[i].Value
+		if documentFields[name] != nil {
+			return ""
+		}
+		isSettings = isSettings || slices.ContainsFunc(t, func(r *setting) bool { return r.name == name || strings.HasPrefix(r.name, name+".") })
+	}
+	if isSettings {
+		return "this is a settings file: name it by --config"
+	}
+	return ""
 }
 
 // document parses content, which must be one YAML document, and returns its root.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v4"
@@ -162,9 +163,16 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		if d.unreadable {
 			return nil
 		}
-		specs = append(specs, spec)
+		if !hasMergeKey(item) { // otherwise other mistakes follow of its missing fields
+			specs = append(specs, spec)
+		}
 	}
 	return specs
+}
+
+// hasMergeKey reports whether a mapping has a merge key.
+func hasMergeKey(n *yaml.Node) bool {
+	return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return c.Tag == "!!merge" })
 }
 
 func readBy(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
@@ -185,6 +193,10 @@ func readWhen(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string
 				return
 			}
 			d.fail(value, plain(field), "one value belongs here: write a limit for each value, or a prefix followed by *")
+			return
+		}
+		if n := len(spec.When); n > 0 && isNull(value) && value.Value == "" {
+			d.fail(key, plain(field), "the value is missing: write %s: VALUE, or put text with a comma into quotes: \"%s, %[1]s\"", plain(key.Value), plain(spec.When[n-1].Pattern.Value))
 			return
 		}
 		d.text(&w.Pattern, value, field)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -71,10 +72,13 @@ func ReadLimitsFile(path string) ([]byte, error) {
 		return nil, Mistake("read limits: the name of the table is missing: write " + LimitsTablePrefix + "TABLE")
 	case isTable:
 		return nil, fmt.Errorf("read limits: %s is a table, and a file is needed: limitgate limits pull %[1]s > limits.yaml writes one", plainTable(table))
-	case strings.HasPrefix(path, "dynamodb:") || strings.HasPrefix(path, "dynamo:"):
+	case strings.HasPrefix(path, "dynamodb:") || strings.HasPrefix(path, "dynamo:") || strings.Contains(path, "://"):
 		return nil, fmt.Errorf("read limits: %s is no file; a table is written %sTABLE", Quote(path), LimitsTablePrefix)
 	}
 	content, err := readRegular(path, limitsBounds)
+	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder: name a file, or a folder of Envoy's limits by --rls-config", Quote(path))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)
 	}

@@ -68,7 +68,7 @@ func parseNode(text, port string) (Nodes, error) {
 		return Nodes{}, fmt.Errorf("%s has no port; write host:port, for example 127.0.0.1:%s", Quote(text), port)
 	}
 	if !strings.Contains(text, "://") {
-		return Nodes{Addrs: []string{text}}, checkNode(text)
+		return Nodes{Addrs: []string{text}}, checkNode(text, port)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
@@ -83,22 +83,22 @@ func parseNode(text, port string) (Nodes, error) {
 			return Nodes{}, errors.New("behind the port is not the number of a database; write redis://host:port/3")
 		}
 	}
-	return n, checkNode(n.Addrs[0])
+	return n, checkNode(n.Addrs[0], port)
 }
 
-// checkNode checks the address of a Redis node.
-func checkNode(text string) error {
+// checkNode checks the address of a Redis node, whose port is usual in examples.
+func checkNode(text, usual string) error {
 	if strings.ContainsAny(text, " =") { // words of another program's command line, perhaps with a password
 		return errors.New("an address holds no blanks and no =; write host:port,host:port")
 	}
 	if text == "" {
 		return errors.New("an address is missing between commas; write host:port,host:port")
 	}
-	if err := checkAddress(text, 1); err != nil {
+	if err := checkAddress(text, 1, usual); err != nil {
 		return err
 	}
 	if host, _, _ := net.SplitHostPort(text); host == "" {
-		return fmt.Errorf("%s has no host; write host:port, for example 127.0.0.1:6379", Quote(text))
+		return fmt.Errorf("%s has no host; write host:port, for example 127.0.0.1:%s", Quote(text), usual)
 	}
 	return nil
 }

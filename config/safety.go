@@ -144,7 +144,7 @@ func (s *Settings) limitsProblems() (all []problem) {
 
 // checkListener checks an address; would is the consequence of leaving it open.
 func (s *Settings) checkListener(name, addr, would string) []problem {
-	if err := checkAddress(addr, 0); err != nil {
+	if err := checkAddress(addr, 0, "6380"); err != nil {
 		return []problem{{name, fmt.Sprintf("%s: %s", name, err)}}
 	}
 	forClients := name == "listen" || name == "http.listen"
@@ -159,7 +159,7 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 	case forClients:
 		or = ", set --users so that clients need a password, or --tls-client-ca so that they need a certificate"
 	}
-	return []problem{{name, fmt.Sprintf("%s %s would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it", name, addr, would, or)}}
+	return []problem{{name, fmt.Sprintf("%s %s is no loopback address, and would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it", name, addr, would, or)}}
 }
 
 // isLoopback reports whether only this machine can reach a well-formed address. Of names

@@ -27,7 +27,7 @@ func TestValidateKnowsWhatOthersCanReach(t *testing.T) {
 
 func TestValidateListsEverything(t *testing.T) {
 	s := Settings{Listen: "0.0.0.0:1", Admin: "nonsense", JSON: true}
-	const want = "listen 0.0.0.0:1 would let anybody on the network spend quotas: listen on 127.0.0.1, set --users so that clients need a password, or --tls-client-ca so that they need a certificate, or say --unsafe-open if a network policy protects it\n" +
+	const want = "listen 0.0.0.0:1 is no loopback address, and would let anybody on the network spend quotas: listen on 127.0.0.1, set --users so that clients need a password, or --tls-client-ca so that they need a certificate, or say --unsafe-open if a network policy protects it\n" +
 		"admin: \"nonsense\" is not host:port; write for example 127.0.0.1:6380\n" +
 		"it says how to print; add --print-config"
 	if err := s.Validate(); err == nil || err.Error() != want {

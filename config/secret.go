@@ -76,7 +76,7 @@ func ReadWebhookSecrets(path string) (string, error) {
 func ReadPassword(path string) (string, error) {
 	content, err := readSecretFile(path)
 	if err == nil && content == "" {
-		err = fmt.Errorf("%s is empty", path)
+		err = fmt.Errorf("%s is empty: write the password into it", path)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read password: %w", err)

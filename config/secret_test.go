@@ -54,14 +54,14 @@ func TestReadSecretRefuses(t *testing.T) {
 		{writeSecret(t, sixteen, 0o602), "read secret: PATH is open to every user of this machine (mode 0602): chmod 600 it, or in Kubernetes mount it with defaultMode: 0400"},
 		{t.TempDir(), "read secret: PATH is a directory: name a regular file, or a link to one"},
 		{pipe, "read secret: PATH is a named pipe: name a regular file, or a link to one"},
-		{missing, "read secret: stat PATH: no such file or directory"},
+		{missing, "read secret: there is no file \"PATH\""},
 	} {
 		_, err := ReadSecret(c.path)
 		if err == nil {
 			t.Errorf("accepted, want %s", c.want)
 			continue
 		}
-		if got := strings.ReplaceAll(err.Error(), c.path, "PATH"); got != c.want {
+		if got := strings.NewReplacer(Quote(c.path), `"PATH"`, c.path, "PATH").Replace(err.Error()); got != c.want {
 			t.Errorf("refused with\n%s\nwant\n%s", got, c.want)
 		}
 		if strings.Contains(err.Error(), short) {

@@ -45,7 +45,7 @@ func emfSink(to *string) value {
 		case text == EMFStdout:
 		case toFile && path != "" && !strings.ContainsRune(path, 0):
 		case toAgent:
-			if err := checkAddress(addr, 1); err != nil {
+			if err := checkAddress(addr, 1, "25888"); err != nil {
 				return err
 			}
 		default:

@@ -123,7 +123,7 @@ func httpAddress(to *string) value {
 		case !strings.Contains(text, ":"):
 			return fmt.Errorf("%s is not host:port; write for example 127.0.0.1:8080", Quote(text))
 		default:
-			if err := checkAddress(text, 0); err != nil {
+			if err := checkAddress(text, 0, "8080"); err != nil {
 				return err
 			}
 		}

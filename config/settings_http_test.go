@@ -15,7 +15,7 @@ func TestHTTPMistakes(t *testing.T) {
 		{"--http-gateway=nginx", "settings of HTTP have no effect without an address: say --http 127.0.0.1:8080"},
 		{"--http=unix:limitgate.sock", "has no absolute path; write for example unix:/run/limitgate/http.sock"},
 		{"--http=unix:/" + strings.Repeat("a", 103), "the path of a Unix socket has at most 103 bytes"},
-		{"--http=0.0.0.0:8080", "http.listen 0.0.0.0:8080 would let anybody on the network spend quotas: listen on 127.0.0.1, set --users"},
+		{"--http=0.0.0.0:8080", "http.listen 0.0.0.0:8080 is no loopback address, and would let anybody on the network spend quotas: listen on 127.0.0.1, set --users"},
 		{"--http-gateway=ngnix", "auto, nginx, caddy, traefik, envoy, haproxy, kong or apisix"},
 		{"--http-headers=draft-10", "draft-11, draft-03, legacy or off"},
 		{"--http-tenant-header=X Api Key", `"X Api Key" is not the name of a header; write for example X-Api-Key`},

@@ -97,11 +97,11 @@ func rlsSettings(s *Settings) settings {
 		},
 		{
 			name: "rls.http", group: groupRLS,
-			usage: "where it answers /json and /healthcheck by HTTP; empty switches that off", value: optional(listenAddress(&r.HTTP), &r.HTTP),
+			usage: "where it answers /json and /healthcheck by HTTP; empty switches that off", value: optional(listenAddress(&r.HTTP, "8082"), &r.HTTP),
 		},
 		{
 			name: "rls.debug", group: groupRLS,
-			usage: "where it shows its limits and its counters, /rlconfig and /stats; empty switches that off", value: optional(listenAddress(&r.Debug), &r.Debug),
+			usage: "where it shows its limits and its counters, /rlconfig and /stats; empty switches that off", value: optional(listenAddress(&r.Debug, "8083"), &r.Debug),
 		},
 		{
 			name: "rls.native", group: groupRLS,

@@ -82,11 +82,11 @@ func listenSettings(s *Settings) settings {
 	return settings{
 		{
 			name: "listen", group: groupListen, initial: "127.0.0.1:6380",
-			usage: "where Redis clients connect", value: listenAddress(&s.Listen),
+			usage: "where Redis clients connect", value: listenAddress(&s.Listen, "6380"),
 		},
 		{
 			name: "admin", group: groupListen, initial: "127.0.0.1:9180",
-			usage: "where health, metrics and profiles are served; empty switches it off", value: optional(listenAddress(&s.Admin), &s.Admin),
+			usage: "where health, metrics and profiles are served; empty switches it off", value: optional(listenAddress(&s.Admin, "9180"), &s.Admin),
 		},
 		{
 			name: "max_conns", group: groupListen, initial: "10000",

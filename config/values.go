@@ -176,11 +176,11 @@ func optional(v value, to *string) value {
 	return v
 }
 
-// listenAddress parses an address to listen on. An empty host is well-formed; Validate
+// listenAddress parses an address to listen on, by default on the port usual. An empty host is well-formed; Validate
 // checks whether it is safe.
-func listenAddress(to *string) value {
+func listenAddress(to *string, usual string) value {
 	return value{arg: "HOST:PORT", read: func(text string) error {
-		if err := checkAddress(text, 0); err != nil {
+		if err := checkAddress(text, 0, usual); err != nil {
 			return err
 		}
 		*to = text
@@ -191,7 +191,7 @@ func listenAddress(to *string) value {
 // publicAddress parses an address to which others connect, so its port is not 0.
 func publicAddress(to *string) value {
 	return value{arg: "HOST:PORT", read: func(text string) error {
-		if err := checkAddress(text, 1); err != nil {
+		if err := checkAddress(text, 1, "6380"); err != nil {
 			return err
 		}
 		*to = text
@@ -231,23 +231,24 @@ func sentinel(to *Sentinel) value {
 	}}
 }
 
-// checkAddress checks that text is host:port, with a port of at least least.
-func checkAddress(text string, least int) error {
+// checkAddress checks that text is host:port, with a port of at least least. Errors have the port usual
+// in their example.
+func checkAddress(text string, least int, usual string) error {
 	if host, number, found := strings.Cut(text, "/"); found && strings.Contains(host, ":") && isNumber(number) {
 		return fmt.Errorf("%s has a number behind a slash; a database of Redis is named as redis://%s", Quote(text), plain(text))
 	}
 	if strings.HasPrefix(text, "unix:") || strings.ContainsAny(text, `/\`) || strings.HasPrefix(text, "@") {
-		return fmt.Errorf("%s looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:6380", Quote(text))
+		return fmt.Errorf("%s looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:%s", Quote(text), usual)
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		if strings.Count(text, ":") > 1 && !strings.Contains(text, "[") {
-			return fmt.Errorf("%s is not host:port; write an IPv6 address in brackets, for example [::1]:6380", Quote(text))
+			return fmt.Errorf("%s is not host:port; write an IPv6 address in brackets, for example [::1]:%s", Quote(text), usual)
 		}
-		return fmt.Errorf("%s is not host:port; write for example 127.0.0.1:6380", Quote(text))
+		return fmt.Errorf("%s is not host:port; write for example 127.0.0.1:%s", Quote(text), usual)
 	}
 	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return fmt.Errorf("%s has a host with a space or control character in it; write for example 127.0.0.1:6380", Quote(text))
+		return fmt.Errorf("%s has a host with a space or control character in it; write for example 127.0.0.1:%s", Quote(text), usual)
 	}
 	if !isPort(port, uint64(least)) {
 		return fmt.Errorf("%s is not host:port; the port must be a number from %d to %d", Quote(text), least, math.MaxUint16)

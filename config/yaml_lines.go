@@ -53,7 +53,9 @@ var (
 	withoutSpace = regexp.MustCompile(`^((?:- +)*["']?[A-Za-z_][\w.-]*["']?:)([^\s:/].*)$`)
 	// dashWithoutSpace matches an entry of a list that follows the - at once.
 	dashWithoutSpace = regexp.MustCompile(`^-([A-Za-z_{\["'].*)$`)
-	conflictMark     = regexp.MustCompile(`^(<{7}|={7}|>{7}|\|{7})( |$)`)
+	// withoutColon matches a name without its colon.
+	withoutColon = regexp.MustCompile(`^[A-Za-z_][\w.-]*$`)
+	conflictMark = regexp.MustCompile(`^(<{7}|={7}|>{7}|\|{7})( |$)`)
 )
 
 // slipOf describes a mistake that is visible on one line alone, or returns "".
@@ -84,6 +86,9 @@ func slipOf(line string) string {
 // colonMissing describes a line that has no colon behind its name.
 func colonMissing(line string) string {
 	words := strings.Fields(strings.Replace(strings.TrimLeft(line, " -"), "=", " ", 1))
+	if len(words) == 1 && withoutColon.MatchString(words[0]) {
+		return "a colon is missing behind the name: write " + shown(words[0]+":")
+	}
 	if len(words) < 2 {
 		return "a name and its value belong here: NAME: VALUE"
 	}

@@ -25,7 +25,7 @@ func (c *compiler) checkDefaults() {
 		}
 		const day = 86400e6
 		if l.Params.Algorithm != bucket.AlgorithmTokenBucket && l.Params.Period >= day {
-			c.warn(l.Line, "rate", "%s counts over a day or more, and a Redis without AOF forgets it in a restart", quote(l.ID))
+			c.warn(l.Line, "rate", "%s counts over a day or more, and a Redis without AOF forgets it in a restart: set its appendonly to yes", quote(l.ID))
 			c.warnings[len(c.warnings)-1].Redis = true
 		}
 		if optional := l.optional(); optional != "" && !c.warnMissing(l, optional) && !l.missSet {

@@ -15,7 +15,7 @@ import (
 func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Limit {
 	l := &Limit{ID: spec.ID.Value, Plan: planName, Line: spec.Line, layer: layer}
 	if !spec.ID.Set() {
-		c.fail(spec.Line, "id", "every limit needs one: it names the limit in replies, metrics and buckets")
+		c.fail(spec.Line, "id", "every limit needs one, which names it in replies, metrics and buckets: for example id: tenant")
 		return nil
 	}
 	if !validWord(l.ID) {
@@ -89,6 +89,9 @@ func (c *compiler) compileWords(spec *RuleSpec, l *Limit) {
 	}
 }
 
+// misspelled reports whether the action of a limit is none.
+func misspelled(spec *RuleSpec, l *Limit) bool { return spec.Action.Set() && l.Action == ActionLimit }
+
 // word reads one of a few words; an absent one is the zero value.
 func word[T any](c *compiler, t Text, field string, words map[string]T) T {
 	v, ok := words[t.Value]
@@ -100,6 +103,9 @@ func word[T any](c *compiler, t Text, field string, words map[string]T) T {
 }
 
 func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
+	if !spec.BySet && misspelled(spec, l) {
+		return
+	}
 	if !spec.BySet && l.Action != ActionDeny {
 		example := "tenant"
 		if l.layer == layerShared {
@@ -253,6 +259,9 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 	if spec.Slots.Set() {
 		c.fail(spec.Slots.Line, "slots", "only algorithm: concurrency has them: remove it, or say so")
 	}
+	if !spec.Rate.Set() && misspelled(spec, l) {
+		return
+	}
 	if !spec.Rate.Set() {
 		c.fail(spec.Line, "rate", "every limit needs one, COUNT/PERIOD, for example 100/s: to refuse everything say action: deny instead")
 		return
@@ -299,8 +308,8 @@ func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
 func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {
 	calendar := l.Rate.Calendar != bucket.NotCalendar
 	if calendar && l.Params.Algorithm != bucket.AlgorithmFixedWindow {
-		c.fail(spec.Rate.Line, "rate", "a rate per %s follows the calendar, which only algorithm: fixed_window can: say so, or write 24h, 30d",
-			l.Rate.Text[strings.IndexByte(l.Rate.Text, '/')+1:])
+		c.fail(spec.Rate.Line, "rate", "a rate per %s follows the calendar, which only algorithm: fixed_window can: write %d/%s, or that algorithm",
+			l.Rate.Text[strings.IndexByte(l.Rate.Text, '/')+1:], l.Rate.Count, map[bucket.CalendarUnit]string{bucket.CalendarDay: "24h", bucket.CalendarMonth: "30d"}[l.Rate.Calendar])
 		return
 	}
 	if spec.Timezone.Set() && !calendar {
@@ -345,7 +354,7 @@ func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 		if l.slots {
 			line, field = spec.Slots.Line, "slots"
 		}
-		c.fail(line, field, "a hashed address would be kept for up to %s, longer than privacy.ip_max_ttl (%s) allows: shorten the period or the burst, or raise privacy.ip_max_ttl on purpose",
+		c.fail(line, field, "a hashed address would be kept for up to %s, longer than privacy.ip_max_ttl (--privacy-ip-max-ttl) allows, %s: shorten the period or the burst, or raise that setting on purpose",
 			micros(lives), micros(c.opts.IPMaxTTL))
 	}
 }
@@ -377,6 +386,6 @@ func (c *compiler) compileCosts(spec *RuleSpec, l *Limit) {
 		c.fail(spec.MaxCost.Line, "max_cost", "the limit holds %d units, so a cost of %d could never be admitted: raise the burst or lower max_cost", l.Params.Capacity, l.MaxCost)
 	}
 	if l.FixedCost > l.Params.Capacity {
-		c.fail(spec.Cost.Line, "cost", "the limit holds %d units, so a cost of %d could never be admitted", l.Params.Capacity, l.FixedCost)
+		c.fail(spec.Cost.Line, "cost", "the limit holds %d units, so a cost of %d could never be admitted: raise the burst, or lower cost", l.Params.Capacity, l.FixedCost)
 	}
 }

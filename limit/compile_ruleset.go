@@ -104,8 +104,8 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		c.fail(o.ID.Line, field, "%s%s", why, didYouMean(o.ID.Value, keys(p.specs)))
 		return
 	}
-	if o.BySet || len(o.When) > 0 || o.Group.Set() || len(o.Replaces) > 0 {
-		c.fail(o.Line, field+"."+o.ID.Value, "an override may change rate, slots, burst, algorithm, timezone, mode, enforce, warn, action, on_error, missing, cost, max_cost, lease and store, nothing else")
+	if name := o.fixedField(); name != "" {
+		c.fail(o.Line, field+"."+o.ID.Value, "%s cannot be overridden: only rate, slots, burst, algorithm, timezone, mode, enforce, warn, action, on_error, missing, cost, max_cost, lease and store can", name)
 		return
 	}
 	merged := merge(p.specs[o.ID.Value], o)
@@ -118,6 +118,21 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	}
 	l.Tenant, l.slots, l.Order = tenant.Name.Value, limits[i].slots, limits[i].Order
 	limits[i] = l
+}
+
+// fixedField returns a field of an override that no override may have, or "".
+func (o *RuleSpec) fixedField() string {
+	switch {
+	case o.BySet:
+		return "by"
+	case len(o.When) > 0:
+		return "when"
+	case o.Group.Set():
+		return "group"
+	case len(o.Replaces) > 0:
+		return "replaces"
+	}
+	return ""
 }
 
 // warnLifted warns if an override of one limit takes the place of another one of the plan, which has

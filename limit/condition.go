@@ -23,6 +23,9 @@ var errPatternStar = errors.New(`a * may stand only at the end of a pattern: wri
 // regexpLike matches patterns that are most likely meant as regular expressions.
 var regexpLike = regexp.MustCompile(`^\^|\$$|[/ ]\.\*$|\\[dwsDWS.]|\[\^|\(\?|\]\+`)
 
+// wildcard matches addresses as people write a block of them elsewhere.
+var wildcard = regexp.MustCompile(`^((?:[0-9]{1,3}\.){1,3})(?:\*\.?){1,3}$`)
+
 // parseCondition reads a `when` entry.
 func parseCondition(dim, pattern string) (condition, error) {
 	c := condition{property: propertyOf(dim), text: pattern}
@@ -48,6 +51,10 @@ func (c *condition) parseNet(pattern string) error {
 		return nil
 	}
 	block, err := netip.ParsePrefix(pattern)
+	if m := wildcard.FindStringSubmatch(pattern); m != nil {
+		octets := strings.Count(m[1], ".")
+		return fmt.Errorf("%s is no block in CIDR form: write %s%s/%d", quote(pattern), m[1], strings.TrimSuffix(strings.Repeat("0.", 4-octets), "."), 8*octets)
+	}
 	if err != nil || block.Addr().Is4In6() {
 		return fmt.Errorf("%s is no address and no block in CIDR form: write for example 203.0.113.7 or 2001:db8::/32", quote(pattern))
 	}

@@ -89,8 +89,11 @@ func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
 	}
 	if s.TTL.Set() {
 		ttl, err := time.ParseDuration(s.TTL.Value)
-		if err != nil || ttl < MinLeaseTTL || ttl > MaxLeaseTTL {
-			c.fail(s.TTL.Line, "lease.ttl", "%s is not a time from %s to %s", quote(s.TTL.Value), MinLeaseTTL, MaxLeaseTTL)
+		switch {
+		case err != nil:
+			c.fail(s.TTL.Line, "lease.ttl", "%s is not a time: write for example %s", quote(s.TTL.Value), DefaultLeaseTTL)
+		case ttl < MinLeaseTTL || ttl > MaxLeaseTTL:
+			c.fail(s.TTL.Line, "lease.ttl", "%s is out of range: want %s to %s", s.TTL.Value, MinLeaseTTL, MaxLeaseTTL)
 		}
 		l.Lease.TTL = ttl
 	}

@@ -90,7 +90,7 @@ func loosenedOf(what string, before, after []*Limit) (lines []string) {
 		case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
 			lines = append(lines, fmt.Sprintf("%s%s on_error %s -> %s", what, was.ID, was.OnError, is.OnError))
 		case !alike(was, is):
-			lines = append(lines, fmt.Sprintf("%s%s may: it is of other requests or buckets", what, was.ID))
+			lines = append(lines, fmt.Sprintf("%s%s may admit more: it counts other requests, or in other buckets", what, was.ID))
 		}
 	}
 	for _, is := range after {

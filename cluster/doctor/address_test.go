@@ -33,7 +33,7 @@ func TestInspectUnusable(t *testing.T) {
 		"a replica":        {replica.Addr, "it is a replica, and decisions are never read from one: give the address of its master, " + master.Addr},
 		"no slots":         {redistest.Start(t, "--cluster-enabled", "yes").Addr, "run redis-cli --cluster create first"},
 		"hung":             {hung.Addr, "does not answer"},
-		"a web server":     {strings.TrimPrefix(web.URL, "http://"), `it is no Redis: it answers "HTTP/1.1 400 Bad Request"`},
+		"a web server":     {strings.TrimPrefix(web.URL, "http://"), "it is no Redis, it answers HTTP: name the port of a Redis"},
 		"TLS":              {strings.TrimPrefix(tls.URL, "https://"), "it speaks TLS"},
 		"a silent server":  {redistest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "does not answer"},
 		"a closing server": {redistest.Listen(t, func(net.Conn) {}), "ends connections without an answer"},

@@ -27,8 +27,10 @@ AWS is found as its other tools find it: by AWS_REGION, AWS_PROFILE,
 AWS_ENDPOINT_URL and their like. It exits with 0 when all checks that were made held, 1
 when one did not, and 64 when the arguments are wrong.`
 
+const awsCheckExample = "limitgate aws-check --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits --leases leases --audit-bucket limits-audit"
+
 func runAWSCheck(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "aws-check", awsCheckAbout, "limitgate aws-check --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits --leases leases --audit-bucket limits-audit")
+	fs := newFlags(env, "aws-check", awsCheckAbout, awsCheckExample)
 	var o awscheck.Options
 	fs.StringVar(&o.Table, "table", "", "`name` of the DynamoDB table of limits")
 	fs.StringVar(&o.Topic, "topic", "", "`ARN` of the SNS topic")
@@ -38,8 +40,8 @@ func runAWSCheck(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if o.Table == "" || fs.NArg() > 0 {
-		fmt.Fprintln(env.stderr, "limitgate aws-check: --table is needed, and no arguments; limitgate aws-check --help says more")
+	if problem := missingFlags(fs, 0, "table"); problem != "" {
+		fmt.Fprintf(env.stderr, "limitgate aws-check: %s: %s\n", problem, awsCheckExample)
 		return exitUsage
 	}
 	o.Table = strings.TrimPrefix(o.Table, config.LimitsTablePrefix)

@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -199,7 +200,7 @@ func runBypassToken(_ context.Context, env *environment, args []string) int {
 	}
 	token, err := bypass.Sign(private, keyID, &c)
 	if err != nil {
-		return fail(env, err)
+		return fail(env, errors.New(strings.Replace(err.Error(), "jti must be", "--id must be", 1)))
 	}
 	fmt.Fprintln(env.stdout, token)
 	return exitOK
@@ -213,8 +214,10 @@ func tokenProblem(fs *flag.FlagSet, key string, c *bypass.Claims, life time.Dura
 		}
 	}
 	switch {
-	case life <= 0 || life > bypass.MaxLife:
+	case life <= 0:
 		return fmt.Sprintf("--for is needed, a time of at most %.0fh, such as 8h", bypass.MaxLife.Hours())
+	case life > bypass.MaxLife:
+		return fmt.Sprintf("--for is %.0fh, which is too long: at most %.0fh", life.Hours(), bypass.MaxLife.Hours())
 	case fs.NArg() > 0:
 		return fmt.Sprintf("%s is not a flag", config.Quote(fs.Arg(0)))
 	}

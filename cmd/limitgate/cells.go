@@ -93,11 +93,11 @@ func runCell(ctx context.Context, env *environment, word string, args []string, 
 		wanted = 2
 	}
 	if fs.NArg() != wanted || *name == "" {
-		needed := "a cell"
+		example := "limitgate cells " + word + " --cells cells eu-central-1"
 		if wanted == 2 {
-			needed = "a cell and its weight"
+			example += " 2"
 		}
-		fmt.Fprintf(env.stderr, "limitgate cells %s: --cells and %s are needed, nothing else; limitgate cells --help says more\n", word, needed)
+		fmt.Fprintf(env.stderr, "limitgate cells %s: %s: %s\n", word, missingFlags(fs, wanted, "cells"), example)
 		return exitUsage
 	}
 	aws, err := awsclient.Load(ctx)
@@ -141,7 +141,11 @@ func runCellsList(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	if fs.NArg() > 0 || *registered == "" || *limits == "" {
-		fmt.Fprintln(env.stderr, "limitgate cells: --cells and --table are needed, or say weight, drain, join or forget; limitgate cells --help says more")
+		problem := noCommand(fs, cellsCommands())
+		if problem == "" {
+			problem = missingFlags(fs, 0, "cells", "table") + "; or "
+		}
+		fmt.Fprintf(env.stderr, "limitgate cells: %ssay weight, drain, join or forget; limitgate cells --help says more\n", problem)
 		return exitUsage
 	}
 	aws, err := awsclient.Load(ctx)

@@ -106,6 +106,12 @@ func (f *clientFlags) tlsConfig(addr string) (*tls.Config, error) {
 		}
 		return nil, nil
 	}
+	switch {
+	case f.files.Cert != "" && f.files.Key == "":
+		return nil, errors.New("a certificate needs its key: set --tls-key")
+	case f.files.Cert == "" && f.files.Key != "":
+		return nil, errors.New("a key needs its certificate: set --tls-cert")
+	}
 	c, err := tlsfiles.NewClient(f.files)
 	if err != nil {
 		return nil, err
@@ -124,6 +130,20 @@ func clientOptions(addr string, timeout time.Duration) *redis.Options {
 	}
 }
 
+// lacks returns the rule that a user lacks whose command was refused.
+func lacks(err error) string {
+	_, tenant, found := strings.Cut(err.Error(), " tenant '")
+	tenant = strings.TrimSuffix(tenant, "'")
+	_, groups, needs := strings.Cut(err.Error(), "it needs ")
+	switch {
+	case found:
+		return "its user lacks ~" + tenant
+	case needs:
+		return "its user lacks " + groups
+	}
+	return "lists of all tenants need +@read ~*"
+}
+
 // explainDial adds advice to an error of a connection that could not be used.
 func explainDial(addr string, err error) error {
 	var network *net.OpError
@@ -132,7 +152,7 @@ func explainDial(addr string, err error) error {
 	}
 	switch {
 	case strings.Contains(err.Error(), "HTTP/1."):
-		return fmt.Errorf("%w (%s answers HTTP: the address is that of --listen, not of --admin)", err, addr)
+		return fmt.Errorf("%w (%s answers HTTP: the address is that of --listen, not of --admin or --http)", err, addr)
 	case errors.As(err, &network) && network.Op == "dial":
 		return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
 	case redis.HasErrorPrefix(err, "unknown command"), redis.HasErrorPrefix(err, "DENIED"):
@@ -140,7 +160,7 @@ func explainDial(addr string, err error) error {
 	case redis.HasErrorPrefix(err, "WRONGPASS"):
 		return fmt.Errorf("%w (its file of users has no such user with this password: name the user by --user; a limitgate without --users has no passwords)", err)
 	case redis.HasErrorPrefix(err, "NOPERM"):
-		return fmt.Errorf("%w (its file of users gives rights as +@GROUP and tenants as ~TENANT: +@read ~* for lists of all tenants; name a user that has them by --user)", err)
+		return fmt.Errorf("%w (%s; rights are in its file of users: give them to this user, or name another by --user)", err, lacks(err))
 	case redis.HasErrorPrefix(err, "NOAUTH"):
 		return fmt.Errorf("%w (name a user by --user, and the file of its password by --password-file)", err)
 	case errors.Is(err, io.EOF):

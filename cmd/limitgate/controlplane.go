@@ -55,8 +55,10 @@ type planeOptions struct {
 	table, topic, leases, bucket, cells, gate, admin, poison string
 }
 
+const controlPlaneExample = "limitgate controlplane --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits --leases leases"
+
 func runControlPlane(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "controlplane", controlPlaneAbout, "limitgate controlplane --table limits --topic arn:aws:sns:eu-central-1:123456789012:limits --leases leases")
+	fs := newFlags(env, "controlplane", controlPlaneAbout, controlPlaneExample)
 	var o planeOptions
 	fs.StringVar(&o.table, "table", "", "`name` of the DynamoDB table")
 	fs.StringVar(&o.topic, "topic", "", "`ARN` of the SNS topic")
@@ -73,8 +75,8 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate controlplane: --rollout-gate needs --cells, the table in which proxies say that a revision denies too much")
 		return exitUsage
 	}
-	if o.table == "" || o.topic == "" || o.leases == "" || fs.NArg() > 0 {
-		fmt.Fprintln(env.stderr, "limitgate controlplane: --table, --topic and --leases are needed, and nothing else; limitgate controlplane --help says more")
+	if problem := missingFlags(fs, 0, "table", "topic", "leases"); problem != "" {
+		fmt.Fprintf(env.stderr, "limitgate controlplane: %s: %s\n", problem, controlPlaneExample)
 		return exitUsage
 	}
 	if !strings.HasPrefix(o.topic, "arn:") {

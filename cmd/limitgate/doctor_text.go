@@ -40,8 +40,11 @@ func writeReport(w io.Writer, r *doctor.Report, coloured bool) error {
 		fmt.Fprintf(&b, "%s%-*s%s\n", word, checkWidth, f.Check, wrap(findingText(r, &f), severityWidth+checkWidth))
 	}
 	verdict := "limitgate can use this store"
-	if r.Verdict == doctor.SeverityFail {
-		verdict = "limitgate cannot use this store, or not well"
+	switch {
+	case r.Verdict == doctor.SeverityFail && len(r.Masters) == 0:
+		verdict = "limitgate cannot use this store"
+	case r.Verdict == doctor.SeverityFail:
+		verdict = "limitgate does not work well with this store: mend what fails"
 	}
 	fmt.Fprintf(&b, "\n%s (fail %d, warn %d, note %d)\n", verdict, count[doctor.SeverityFail], count[doctor.SeverityWarn], count[doctor.SeverityNote])
 	_, err := io.WriteString(w, b.String())

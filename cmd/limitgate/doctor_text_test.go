@@ -42,7 +42,7 @@ MASTER         SLOTS               REPLICAS  ROUND TRIP min/median/p99  DECISION
                    so on and so on and so on and so on and so on and so on and so on
 <31>fail  </>address      a:1, b:1: addresses
 
-limitgate cannot use this store, or not well (fail 1, warn 1, note 1)
+limitgate does not work well with this store: mend what fails (fail 1, warn 1, note 1)
 `
 	for coloured, codes := range map[bool]*strings.Replacer{
 		true:  strings.NewReplacer("</>", "\x1b[0m", "<3", "\x1b[3", ">", "m"),
@@ -65,7 +65,7 @@ func TestNoStore(t *testing.T) {
 	if err := writeReport(&b, r, false); err != nil {
 		t.Fatal(err)
 	}
-	const want = "store  none found\n\nfail  address      a:1: connection refused\n\nlimitgate cannot use this store, or not well (fail 1, warn 0, note 0)\n"
+	const want = "store  none found\n\nfail  address      a:1: connection refused\n\nlimitgate cannot use this store (fail 1, warn 0, note 0)\n"
 	if b.String() != want {
 		t.Errorf("got %q", b.String())
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -115,7 +116,7 @@ func (f *drillFlags) check(fs *flag.FlagSet) (*drill.Drill, error) {
 	}
 	d, found := drill.Find(fs.Arg(0))
 	if !found {
-		return nil, fmt.Errorf("there is no drill %s%s", config.Quote(fs.Arg(0)), didYouMean(fs.Arg(0), names))
+		return nil, fmt.Errorf("there is no drill %s%s; there are %s", config.Quote(fs.Arg(0)), didYouMean(fs.Arg(0), names), strings.Join(names, ", "))
 	}
 	if !f.run {
 		return &d, f.checkPrinting(fs)

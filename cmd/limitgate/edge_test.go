@@ -86,7 +86,7 @@ func TestEdgeMistakes(t *testing.T) {
 		{[]string{"edge", "render", "--kind", "usage-plans", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold"`},
 		{[]string{"edge", "render", "--kind", "usage-plans", "--check", "-", "-"}, "standard input can be the limits file or the deployed template, not both"},
 		{[]string{"edge", "render", "--kind", "usage-plans", "--check", sample, sample}, "it is not a template of CloudFormation: it has no Resources"},
-		{[]string{"edge", "render", "--kind", "usage-plans", "--check", "nope.yaml", sample}, "open deployed template: open nope.yaml: no such file"},
+		{[]string{"edge", "render", "--kind", "usage-plans", "--check", "nope.yaml", sample}, `open deployed template: there is no file "nope.yaml": --check FILE`},
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%s: exit %d, without %q:\n%s", row.args, code, row.want, errs)

@@ -112,7 +112,11 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 	}
 	text := "say one of " + strings.Join(names, ", ")
 	if fs.NArg() > 0 {
-		text = fmt.Sprintf("there is no command %.64q%s; %s; limitgate limits --addr ADDRESS asks a running limitgate", fs.Arg(0), didYouMean(fs.Arg(0), names), text)
+		meant := didYouMean(fs.Arg(0), names)
+		if slices.Contains([]string{"check", "validate", "verify", "test"}, fs.Arg(0)) {
+			meant = "; did you mean lint?"
+		}
+		text = fmt.Sprintf("there is no command %.64q%s; %s; limitgate limits --addr ADDRESS asks a running limitgate", fs.Arg(0), meant, text)
 	}
 	fmt.Fprintf(env.stderr, "limitgate limits: %s; limitgate limits --help says more\n", text)
 	return exitUsage
@@ -152,13 +156,17 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	set, warnings, err := loadLimits(env, fs.Arg(0), limit.CompileOptions{
 		IPMaxTTL: ttl.Microseconds(), Strict: *strict, IPSecret: *secret != "",
 	})
+	code := exitOK
+	if err != nil {
+		code = failFile(env, fs, err, "FILE")
+	}
 	for _, w := range warnings {
 		if !w.Redis && !w.Note {
 			fmt.Fprintf(env.stderr, "%s (warning)\n", w.Format(fs.Arg(0)))
 		}
 	}
-	if err != nil {
-		return failFile(env, fs, err, "FILE")
+	if code != exitOK {
+		return code
 	}
 	if *strict && ceiling.totalRate == 0 {
 		fmt.Fprintf(env.stderr, "%s: %s (warning)\n", fs.Arg(0), backstop.CeilingAdvice(set.TotalRate(), ceiling.instances))
@@ -166,7 +174,7 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	printExpectations(env.stdout, set)
 	for _, w := range warnings {
 		if w.Redis || w.Note {
-			fmt.Fprintf(env.stdout, "%s\n", w.Format(fs.Arg(0)))
+			fmt.Fprintf(env.stdout, "%s (note)\n", w.Format(fs.Arg(0)))
 		}
 	}
 	return exitOK
@@ -249,7 +257,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 		return explainEnvoy(env, fs.Args(), envoy, *secretFile)
 	}
 	if fs.NArg() < 4 {
-		fmt.Fprintln(env.stderr, "limitgate limits explain: a file, tenant, op and ip are needed; limitgate limits explain --help says more")
+		fmt.Fprintln(env.stderr, `limitgate limits explain: a file, tenant, op and ip are needed: limitgate limits explain limits.yaml acme "POST /v1/payments" 203.0.113.7`)
 		return exitUsage
 	}
 	set, _, err := loadLimits(env, fs.Arg(0), limit.CompileOptions{})

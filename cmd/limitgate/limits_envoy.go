@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -76,6 +77,9 @@ func checkFolderFlags(env *environment, fs *flag.FlagSet, path string, ofFolders
 
 // readEnvoy reads a folder of envoyproxy/ratelimit.
 func readEnvoy(path string, flags folderFlags) (envoyConfig, rlsconfig.Problems, error) {
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return envoyConfig{}, nil, fmt.Errorf("there is no folder %s", config.Quote(path))
+	}
 	files, err := rlsconfig.ReadDir(path)
 	if err != nil {
 		return envoyConfig{}, nil, fmt.Errorf("%s is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (%w)", path, err)

@@ -17,8 +17,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/controlplane/table"
-	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -44,6 +42,7 @@ type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
+	args           []string // of the command line
 	// manual, unless nil, receives the help of a command in place of stdout.
 	manual *manual
 }
@@ -116,6 +115,7 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	case "-v", "-version", "--version":
 		return runVersion(ctx, env, nil)
 	}
+	env.args = args
 	for _, c := range subcommands() {
 		if c.name == args[0] {
 			return c.run(ctx, env, args[1:])
@@ -145,6 +145,41 @@ func commandMeant(word string, names []string) string {
 		return "; did you mean limits " + lower + "?"
 	}
 	return didYouMean(lower, names)
+}
+
+// missingFlags returns which flags of a command are missing, or that another number of arguments is
+// wanted, or "".
+func missingFlags(fs *flag.FlagSet, wanted int, names ...string) string {
+	var missing []string
+	for _, name := range names {
+		if fs.Lookup(name).Value.String() == "" {
+			missing = append(missing, "--"+name)
+		}
+	}
+	switch n := len(missing); {
+	case n == 1:
+		return missing[0] + " is missing"
+	case n > 1:
+		return strings.Join(missing[:n-1], ", ") + " and " + missing[n-1] + " are missing"
+	case fs.NArg() < wanted:
+		return "an argument is missing"
+	case fs.NArg() > wanted:
+		return config.Quote(fs.Arg(wanted)) + " is one argument too many"
+	}
+	return ""
+}
+
+// noCommand returns that there is no command of the name of the first argument, and ends with a
+// semicolon, or "" without arguments.
+func noCommand(fs *flag.FlagSet, all []subcommand) string {
+	if fs.NArg() == 0 {
+		return ""
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	return fmt.Sprintf("there is no command %.64q of %s%s; ", fs.Arg(0), fs.Name(), didYouMean(fs.Arg(0), names))
 }
 
 // didYouMean returns "; did you mean X?" for the name nearest to word, or "" if none is near.
@@ -267,6 +302,10 @@ func flagMeant(fs *flag.FlagSet, err error) string {
 	if name == "-dim" {
 		return "; write DIM NAME VALUE behind the ip"
 	}
+	if name, missing := strings.CutPrefix(err.Error(), "flag needs an argument: -"); missing {
+		argument, _ := argumentOf(fs.Lookup(strings.TrimLeft(name, "-")))
+		return "; write --" + strings.TrimLeft(name, "-") + " " + argument
+	}
 	if strings.HasPrefix(err.Error(), "invalid boolean value") {
 		return "; write the flag alone, or leave it out"
 	}
@@ -342,18 +381,4 @@ func checkOnce(fs *flag.FlagSet, args []string) error {
 // isFlag reports whether an argument is a flag, and not a - or a negative number.
 func isFlag(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-' && (arg[1] < '0' || arg[1] > '9')
-}
-
-// fail prints an error and returns its exit code: exitUsage if it contains a config.Mistake.
-func fail(env *environment, err error) int {
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintf(env.stderr, "limitgate: %s\n", table.Printable(line)) // a server may have sent a part of it
-	}
-	if advice := awsclient.Advice(err); advice != "" {
-		fmt.Fprintf(env.stderr, "limitgate: %s\n", advice)
-	}
-	if errors.As(err, new(config.Mistake)) {
-		return exitUsage
-	}
-	return exitError
 }

@@ -59,9 +59,11 @@ type replayFlags struct {
 	svg                string
 }
 
+const replayExample = "limitgate replay --limits limits.yaml access.log.gz"
+
 func runReplay(ctx context.Context, env *environment, args []string) int {
 	var f replayFlags
-	fs := newFlags(env, "replay", replayAbout, "limitgate replay --limits examples/limits.yaml access.log.gz")
+	fs := newFlags(env, "replay", replayAbout, replayExample)
 	f.register(fs)
 	code, done := parseFlags(env, fs, args)
 	if done {
@@ -69,7 +71,7 @@ func runReplay(ctx context.Context, env *environment, args []string) int {
 	}
 	rest := fs.Args()
 	if len(rest) != 1 || f.limits == "" {
-		fmt.Fprintln(env.stderr, "limitgate replay: one log and --limits FILE are needed; limitgate replay --help says more")
+		fmt.Fprintln(env.stderr, "limitgate replay: one log and --limits FILE are needed: "+replayExample)
 		return exitUsage
 	}
 	opts, err := f.options()

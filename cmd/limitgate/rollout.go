@@ -83,7 +83,7 @@ func runRollout(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	fmt.Fprintln(env.stderr, "limitgate rollout: say start, status, promote or abort; limitgate rollout --help says more")
+	fmt.Fprintf(env.stderr, "limitgate rollout: %ssay start, status, promote or abort; limitgate rollout --help says more\n", noCommand(fs, rolloutCommands()))
 	return exitUsage
 }
 
@@ -100,7 +100,11 @@ func runRolloutWord(ctx context.Context, env *environment, word string, args []s
 		file, wanted = fs.Arg(0), 2
 	}
 	if fs.NArg() != wanted || !isTable(fs.Arg(wanted-1)) || r.gate == "" {
-		fmt.Fprintf(env.stderr, "limitgate rollout %s: --gate and a table are needed, and of start a file; limitgate rollout --help says more\n", word)
+		example := rolloutExample
+		if word != "start" {
+			example = strings.NewReplacer(" start ", " "+word+" ", " limits.yaml", "").Replace(example)
+		}
+		fmt.Fprintf(env.stderr, "limitgate rollout %s: %s\n", word, cmp.Or(missingFlags(fs, wanted, "gate"), "the last argument is the table, dynamodb://TABLE")+": "+example)
 		return exitUsage
 	}
 	gate, err := appconfig.ParseName(r.gate)

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -38,6 +39,9 @@ func (m *Measured) Encode() ([]byte, error) {
 // ParseMeasured parses the content of such a file.
 func ParseMeasured(content []byte) (*Measured, error) {
 	m := new(Measured)
+	if !jsontext.Value(content).IsValid(jsontext.AllowDuplicateNames(true)) {
+		return nil, errors.New("parse measurement: this is no JSON: want a file as limitgate doctor --measure prints")
+	}
 	if err := json.Unmarshal(content, m, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("parse measurement: %w", err)
 	}

@@ -2,11 +2,13 @@ package capacity
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // DefaultPrices is the content of the prices that are built in.
@@ -107,6 +109,9 @@ func ParsePrices(content []byte) (*Prices, error) {
 
 func parsePrices(content []byte) (*Prices, error) {
 	p := new(Prices)
+	if !jsontext.Value(content).IsValid(jsontext.AllowDuplicateNames(true)) {
+		return nil, errors.New("this is no JSON: want a file as --print-prices prints")
+	}
 	return p, json.Unmarshal(content, p, json.RejectUnknownMembers(true))
 }
 

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -180,6 +181,23 @@ func (h *History) Of(id string) *LimitHistory {
 	return found
 }
 
+// has reports whether a limit of the set in use, or of one on trial, has an id.
+func (h *History) has(id string) bool {
+	h.mu.Lock()
+	sets := []*limit.Set{h.last, h.next}
+	h.mu.Unlock()
+	for _, set := range sets {
+		if set == nil {
+			continue
+		}
+		trial, _ := set.Trial()
+		if set.LimitByID(id) != nil || trial != nil && trial.LimitByID(id) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // history answers with the history of a limit.
 func (d *Dashboard) history(w http.ResponseWriter, r *http.Request, _ *users.User) {
 	id := r.URL.Query().Get("limit")
@@ -187,5 +205,10 @@ func (d *Dashboard) history(w http.ResponseWriter, r *http.Request, _ *users.Use
 		sendJSON(w, http.StatusBadRequest, map[string]string{"error": "the id of a limit is missing: /api/history?limit=ID"})
 		return
 	}
-	sendJSON(w, http.StatusOK, d.opts.History.Of(id))
+	found := d.opts.History.Of(id)
+	if len(found.Changes) == 0 && !d.opts.History.has(id) {
+		sendJSON(w, http.StatusNotFound, map[string]string{"error": fmt.Sprintf("there is no limit %.64q: /api/limits lists them", id)})
+		return
+	}
+	sendJSON(w, http.StatusOK, found)
 }

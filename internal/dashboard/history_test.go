@@ -202,7 +202,7 @@ func TestHistoryReply(t *testing.T) {
 	if len(got.Changes) != 1 || got.Source != "limits.yaml" || !slices.Equal(got.Changes[0].Lines, []string{"plan p: few 2/h burst 2 -> 3/h burst 3"}) {
 		t.Errorf("got %+v", got)
 	}
-	if w := get(mux, "/api/history?limit=<b>"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"changes":[]`) {
+	if w := get(mux, "/api/history?limit=<b>"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "/api/limits lists them") {
 		t.Errorf("of a limit that never was: %d %s", w.Code, w.Body)
 	}
 	if w := get(mux, "/api/history"); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `{"error":"the id of a limit is missing`) {

@@ -63,7 +63,7 @@ func TestFolder(t *testing.T) {
 		if err := os.Rename(dir, dir+"-away"); err != nil {
 			t.Fatal(err)
 		}
-		check("6", "does not exist")
+		check("6", "there is no folder")
 		if err := os.Rename(dir+"-away", dir); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc/status"
@@ -14,6 +15,9 @@ import (
 
 // maxJSON bounds a request as JSON, which takes fifty times of it in memory.
 const maxJSON = 64 << 10
+
+// ExampleJSON is a request as JSON.
+const ExampleJSON = `{"domain":"shop","descriptors":[{"entries":[{"key":"tenant","value":"acme"}]}]}`
 
 // JSON answers requests as JSON, as the gRPC service does: 200 for an admitted request, 429 for a denied
 // one, and 400 for one that cannot be answered.
@@ -49,7 +53,9 @@ func readJSON(w http.ResponseWriter, r *http.Request, to *rls.RateLimitRequest) 
 		return fmt.Errorf("read request: %w", err)
 	}
 	if err := protojson.Unmarshal(body, to); err != nil {
-		return fmt.Errorf("parse request: %w", err)
+		// The spaces of protojson's errors differ between builds.
+		reason := strings.TrimSpace(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto:"))
+		return fmt.Errorf("parse request: %s; write for example %s", reason, ExampleJSON)
 	}
 	return nil
 }

@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // decoders have buffers that each body needs.
@@ -110,7 +114,9 @@ func (r *request) read(d *reader, f field) (err error) {
 	case f == fieldDims:
 		return fmt.Errorf(`dims is %s: names with texts belong there, such as {"user": "u1"}`, kindNames[kind])
 	case f.isNumber() && (kind == '0' || kind == 0):
-		r.values[f], err = d.readRaw()
+		if r.values[f], err = d.readRaw(); err == nil {
+			err = checkSpelling(f, r.values[f])
+		}
 	case f.isNumber():
 		return fmt.Errorf("%s is %s: an integer belongs there", fieldNames[f], kindNames[kind])
 	case kind == '"' || kind == 0:
@@ -120,6 +126,18 @@ func (r *request) read(d *reader, f field) (err error) {
 	}
 	r.given |= 1 << f
 	return err
+}
+
+// checkSpelling returns an error for a whole number that is not written in digits.
+func checkSpelling(f field, value []byte) error {
+	if bytes.IndexFunc(value, func(c rune) bool { return c < '0' || c > '9' }) < 0 {
+		return nil
+	}
+	n, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || n != math.Trunc(n) || n < 1 || n > bucket.MaxCost {
+		return nil // the command refuses it
+	}
+	return fmt.Errorf("%s is %s: write %d", fieldNames[f], cut(string(value)), int64(n))
 }
 
 // readDims reads the dimensions. One whose value is null is missing.

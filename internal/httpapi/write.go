@@ -73,8 +73,11 @@ func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
 
 // ownNames replaces what errors of RL.* commands name by what the API has for it.
 var ownNames = strings.NewReplacer(
-	"for an id of your own say ID id TENANT tenant", "name the tenant beside an id of your own",
+	"the reply of RL.RESERVE", "the answer of /v1/reserve",
+	"the reply of RL.ACQUIRE", "the answer of /v1/acquire",
+	"an id of your own as ID id TENANT tenant", "an id of your own beside its tenant",
 	"RL.LIMITS lists them", "/v1/limits lists them",
+	"RL.PEEK takes nothing", "/v1/peek takes nothing",
 	"RL.EXPLAIN says why", "/v1/explain says why",
 	"tenant, op and ip stand in front, without DIM", "tenant, op and ip are fields of their own",
 	"a blank stands between name and value: DIM ", "the value stands beside the name: ",

@@ -41,6 +41,11 @@ var table = map[string]row{
 		reason:  "counts lines in time, whatever they say",
 		settled: true,
 	},
+	"internal/wrongport": {
+		reason:  "looks at the first bytes of connections, whatever they are for",
+		imports: []string{"internal/logthrottle"},
+		settled: true,
+	},
 	"memory": {
 		reason:  "an engine that knows buckets, and not its callers",
 		imports: []string{"limit", "limit/bucket"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/tlsfiles"
+	"github.com/limitgate/limitgate/internal/wrongport"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -43,6 +44,13 @@ func (p *Proxy) listen() (err error) {
 		if err := p.encrypt(onUnix); err != nil {
 			return fmt.Errorf("listen by TLS: %w", err)
 		}
+		return nil
+	}
+	if p.admin != nil {
+		p.admin = wrongport.Plain(p.admin, p.log)
+	}
+	if p.httpFront != nil {
+		p.httpFront = wrongport.Plain(p.httpFront, p.log)
 	}
 	return nil
 }
@@ -98,16 +106,16 @@ func (p *Proxy) encrypt(onUnix bool) error {
 		if err != nil {
 			return err
 		}
-		p.admin = tls.NewListener(p.admin, forAdmin.Config())
+		p.admin = tls.NewListener(wrongport.Encrypted(p.admin, p.log), forAdmin.Config())
 	}
 	o.ClientCA = s.TLSClientCA
 	forClients, err := tlsfiles.NewServer(o)
 	if err != nil {
 		return err
 	}
-	p.front = tls.NewListener(p.front, forClients.Config())
+	p.front = wrongport.NewTLSListener(p.front, forClients.Config(), p.log)
 	if p.httpFront != nil && !onUnix {
-		p.httpFront = tls.NewListener(p.httpFront, forClients.Config())
+		p.httpFront = tls.NewListener(wrongport.Encrypted(p.httpFront, p.log), forClients.Config())
 	}
 	p.clientsCertExpires = forClients.Expires
 	return nil

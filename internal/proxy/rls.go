@@ -18,6 +18,7 @@ import (
 	"github.com/limitgate/limitgate/internal/adminserver"
 	"github.com/limitgate/limitgate/internal/envoy"
 	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/internal/wrongport"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -66,6 +67,16 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 	})
 	if err := r.listen(s); err != nil {
 		return nil, err
+	}
+	watch := wrongport.Plain
+	if encrypted != nil {
+		watch = wrongport.Encrypted
+	}
+	r.front = watch(r.front, p.log)
+	for _, l := range []*net.Listener{&r.http, &r.debug} {
+		if *l != nil {
+			*l = wrongport.Plain(*l, p.log)
+		}
 	}
 	r.front = netutil.LimitListener(r.front, p.rlsConns)
 	p.metrics.MustRegister(r.service.Stats())
@@ -133,7 +144,7 @@ func (r *rateLimitService) httpPaths(ctx context.Context) http.Handler {
 		}
 		_, _ = w.Write([]byte("OK"))
 	})
-	return mux
+	return adminserver.Advise(mux, "POST /json and GET /healthcheck", envoy.ExampleJSON)
 }
 
 // debugPaths show the limits and the counters.
@@ -151,7 +162,7 @@ func (r *rateLimitService) debugPaths() http.Handler {
 	})
 	mux.HandleFunc("POST /explain", r.service.Explain)
 	mux.Handle("GET /stats", promhttp.HandlerFor(stats, promhttp.HandlerOpts{}))
-	return mux
+	return adminserver.Advise(mux, "GET /rlconfig, GET /stats and POST /explain", envoy.ExampleJSON)
 }
 
 // addr returns the address of gRPC, or off.

@@ -81,7 +81,7 @@ func (p *Proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 	if err != nil || !s.UsesRedis() {
 		return h, agreement{}, err
 	}
-	p.log.Warn("addresses are hashed with a secret that is kept in the store: set privacy.ip_secret_file to keep it elsewhere")
+	p.log.Warn("addresses are hashed with a secret that is kept in the store: set --privacy-ip-secret-file FILE (privacy.ip_secret_file) to keep it elsewhere")
 	return h, agreement{secret, h.Rekey}, nil
 }
 
@@ -100,7 +100,7 @@ func hasherOfFiles(s *config.Settings) (*limit.AddrHasher, error) {
 		return nil, err
 	}
 	if bytes.Equal(previous, secret) {
-		return nil, errors.New("the secret of addresses and the previous one are equal: write a new secret into the file of privacy.ip_secret_file")
+		return nil, errors.New("the secret of addresses and the previous one are equal: write a new secret into the file of --privacy-ip-secret-file")
 	}
 	return h, h.Rotate(previous)
 }
@@ -130,7 +130,11 @@ func (p *Proxy) watchStore(ctx context.Context, without bool) error {
 		p.log.Info("store reached, no longer using the backstop", "store", p.StoreKind())
 	}
 	if addrs := p.settings.Redis.Addrs; len(addrs) > 1 && !p.cluster.IsCluster() && p.settings.RedisSentinel.Master == "" {
-		p.log.Warn("the store is one Redis, and only the first address that answers is used: limitgate doctor says whether the others lead to another store", "addrs", strings.Join(addrs, ","))
+		used := ""
+		for _, sh := range p.cluster.Shards() {
+			used = sh.Addr
+		}
+		p.log.Warn("the store is one Redis, and only one of its addresses is used: limitgate doctor shows whether the others lead to another store", "used", used, "addrs", strings.Join(addrs, ","))
 	}
 	asking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()

@@ -102,7 +102,7 @@ func (c *compiler) document(doc *document) {
 	switch {
 	case doc.domain.broken:
 	case name == "":
-		c.fail(at, "a configuration needs the name of its domain")
+		c.fail(at, "a configuration needs the name of its domain: write domain: NAME")
 	case len(name) > maxKeyBytes:
 		c.fail(at, "the name of a domain has at most %d bytes", maxKeyBytes)
 	case other == nil:
@@ -163,7 +163,7 @@ func (c *compiler) checkKey(spec *descriptorSpec) (ok bool) {
 	switch {
 	case spec.key.broken:
 	case spec.key.value == "":
-		c.fail(key, "a descriptor needs a key")
+		c.fail(key, "a descriptor needs a key: write key: NAME")
 	case len(spec.key.value) > maxKeyBytes:
 		c.fail(key, "a key has at most %d bytes", maxKeyBytes)
 	case strings.Contains(spec.key.value, "*"):

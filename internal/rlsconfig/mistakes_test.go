@@ -21,7 +21,7 @@ var mistakes = []struct{ name, file, want string }{
 		"f:2: descriptors[1]: keys with values belong here: - KEY: VALUE"},
 	{"descriptors that are a mapping", "domain: d\ndescriptors: {key: a}", "f:2: descriptors: a list of mappings belongs here: - KEY: VALUE"},
 	{"file that is a list", "- domain: d", "f:1: keys with values belong here: KEY: VALUE"},
-	{"limit that is a scalar", list("5"), "f:4: descriptors[0].rate_limit: keys with values belong here: KEY: VALUE"},
+	{"limit that is a scalar", list("3/hour"), "f:4: descriptors[0].rate_limit: keys with values belong here: {unit: hour, requests_per_unit: 3}"},
 	{"float as text", "domain: d\ndescriptors:\n- {key: a, value: 1.0}", `f:3: descriptors[0].value: "1.0" is read as a number with a fraction, or beyond 64 bits: write it in quotes`},
 	{"octal that is none", "domain: d\ndescriptors:\n- {key: a, value: 0812}", `f:3: descriptors[0].value: "0812" is read as a number with a fraction, or beyond 64 bits: write it in quotes`},
 	{"integer over 64 bits", "domain: d\ndescriptors:\n- {key: 9223372036854775808}", `f:3: descriptors[0].key: "9223372036854775808" is read as a number with a fraction, or beyond 64 bits: write it in quotes`},
@@ -33,12 +33,12 @@ var mistakes = []struct{ name, file, want string }{
 	{"number with a fraction", list("{unit: day, requests_per_unit: 1.5}"), `f:4: descriptors[0].rate_limit.requests_per_unit: "1.5" is not a number of requests: write a whole number from 0 to 4294967295`},
 	{"mapping as text", "domain: {a: b}", "f:1: domain: one value belongs here, not a list or a mapping"},
 	{"tag", "domain: !secret d", "f:1: domain: tags are not supported: remove !secret"},
-	{"no domain", "descriptors: []", "f:1: domain: a configuration needs the name of its domain"},
-	{"empty domain", "descriptors:\n\ndomain: ''", "f:3: domain: a configuration needs the name of its domain"},
+	{"no domain", "descriptors: []", "f:1: domain: a configuration needs the name of its domain: write domain: NAME"},
+	{"empty domain", "descriptors:\n\ndomain: ''", "f:3: domain: a configuration needs the name of its domain: write domain: NAME"},
 	{"object of Kubernetes", "kind: ConfigMap\ndomain: d", "f:1: kind: unknown key; it is of an object of Kubernetes: write what is below data of a ConfigMap"},
 	{"limits file", "domain: d\nplans: {}", "f:2: plans: unknown key; it is of a limits file of Limitgate: name that file by --limits"},
-	{"no key", "domain: d\ndescriptors:\n- value: a", "f:3: descriptors[0].key: a descriptor needs a key"},
-	{"empty key", "domain: d\ndescriptors:\n- key: a\n  descriptors:\n  - key: ~", "f:5: descriptors[0].descriptors[0].key: a descriptor needs a key"},
+	{"no key", "domain: d\ndescriptors:\n- value: a", "f:3: descriptors[0].key: a descriptor needs a key: write key: NAME"},
+	{"empty key", "domain: d\ndescriptors:\n- key: a\n  descriptors:\n  - key: ~", "f:5: descriptors[0].descriptors[0].key: a descriptor needs a key: write key: NAME"},
 	{
 		"key and value twice", "domain: d\ndescriptors:\n- {key: a, value: b}\n- {key: a}\n- {key: a, value: b}\n- {key: a}",
 		"f:5: descriptors[2]: key \"a\" with value \"b\" is there already, see line 3: remove one of them\n" +
@@ -61,7 +61,7 @@ var mistakes = []struct{ name, file, want string }{
 	{"replace each other in a circle", replacing("a b", "b c", "c a", "d a", "e d"), `f:5: descriptors[2].rate_limit.replaces[0]: the limits "a", "b", "c" replace each other: none of them would hold a request that meets all of them`},
 	{"metadata that is no mapping", "domain: d\ndescriptors:\n- {key: a, metadata: [x]}", "f:3: descriptors[0].metadata: keys with values belong here: KEY: VALUE"},
 	{"empty file", "# nothing\n", "f:1: the file is empty: write domain and descriptors, or remove it"},
-	{"empty document", "---\n", "f:1: domain: a configuration needs the name of its domain"},
+	{"empty document", "---\n", "f:1: domain: a configuration needs the name of its domain: write domain: NAME"},
 	{"no YAML", "domain: d\ndescriptors: [", "f:2: not readable as YAML: the [ is not closed: write ] behind the last value"},
 	{"no text", "domain: d\nx: \xff", "f:2: not readable as YAML: a byte or character that YAML does not allow; the file must be text in UTF-8"},
 	{"unknown alias", "domain: *d", "f:1: not readable as YAML: text that begins with * is a reference to an anchor, and there is none of that name: put the text into quotes"},
@@ -81,7 +81,7 @@ var mistakes = []struct{ name, file, want string }{
 			"f:6: descriptors[0].rate_limit.replaces[1].nome: unknown key; did you mean name?\n" +
 			"f:7: descriptors[1].rate_limit.unit: one value belongs here, not a list or a mapping\n" +
 			"f:7: descriptors[1].rate_limit.unlimited: \"2\" is not a switch: write true or false\n" +
-			"f:7: descriptors[1].key: a descriptor needs a key",
+			"f:7: descriptors[1].key: a descriptor needs a key: write key: NAME",
 	},
 }
 

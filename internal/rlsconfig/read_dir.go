@@ -32,7 +32,10 @@ const (
 func ReadDir(dir string) ([]File, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read folder: %s does not exist: it is --rls-config, or RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY", dir)
+		return nil, fmt.Errorf("there is no folder %s: it is --rls-config, or RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY", config.Quote(dir))
+	}
+	if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file: name its folder, %s", config.Quote(dir), config.Quote(filepath.Dir(dir)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read folder: %w", err)

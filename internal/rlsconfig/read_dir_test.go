@@ -1,6 +1,7 @@
 package rlsconfig
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,7 +84,8 @@ func TestReadDirFails(t *testing.T) {
 		prepare func(dir string) error
 		want    string
 	}{
-		{"no folder", os.Remove, "read folder: DIR does not exist: it is --rls-config, or RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY"},
+		{"no folder", os.Remove, `there is no folder "DIR": it is --rls-config, or RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY`},
+		{"a file", func(dir string) error { return errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o600)) }, `"DIR" is a file: name its folder, "PARENT"`},
 		{"broken link", func(dir string) error { return os.Symlink("nowhere", filepath.Join(dir, "a")) }, "read folder: lstat DIR/nowhere: no such file or directory"},
 		{"named pipe", func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "a"), 0o600) }, "read folder: DIR/a is a named pipe: name a regular file, or a link to one"},
 		{"large file", func(dir string) error {
@@ -119,7 +121,7 @@ func TestReadDirFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = ReadDir(dir); err == nil || strings.ReplaceAll(err.Error(), dir, "DIR") != row.want {
+		if _, err = ReadDir(dir); err == nil || strings.NewReplacer(dir, "DIR", filepath.Dir(dir), "PARENT").Replace(err.Error()) != row.want {
 			t.Errorf("%s: the error is\n%v, want\n%s", row.name, err, row.want)
 		}
 	}

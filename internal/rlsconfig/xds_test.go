@@ -109,10 +109,10 @@ func TestMistakesOfResources(t *testing.T) {
 		resources [][]byte
 		want      string
 	}{
-		{"no domain", [][]byte{message(1, "r")}, "r: domain: a configuration needs the name of its domain"},
-		{"empty message", [][]byte{nil}, "resource 1: domain: a configuration needs the name of its domain"},
+		{"no domain", [][]byte{message(1, "r")}, "r: domain: a configuration needs the name of its domain: write domain: NAME"},
+		{"empty message", [][]byte{nil}, "resource 1: domain: a configuration needs the name of its domain: write domain: NAME"},
 		{"same domain", [][]byte{message(1, "r", 2, "d"), message(1, "s", 2, "d")}, `s: domain: domain "d" is there already, see domain of r: join them, or set MERGE_DOMAIN_CONFIG=true, as --rls-merge-domains does`},
-		{"no key", [][]byte{message(1, "r", 2, "d", 3, message(2, "v"))}, "r: descriptors[0].key: a descriptor needs a key"},
+		{"no key", [][]byte{message(1, "r", 2, "d", 3, message(2, "v"))}, "r: descriptors[0].key: a descriptor needs a key: write key: NAME"},
 		{"key twice", [][]byte{message(1, "r", 2, "d", 3, message(1, "k"), 3, message(1, "k"))}, `r: descriptors[1]: key "k" without a value is there already, see descriptors[0]: remove one of them`},
 		{"no unit", [][]byte{limited(nil)}, "r: descriptors[0].rate_limit.unit: the unit is missing: write second, minute, hour, day, week, month or year"},
 		{"undefined unit", [][]byte{limited(message(1, 99))}, `r: descriptors[0].rate_limit.unit: "99" is not a unit; write second, minute, hour, day, week, month or year`},

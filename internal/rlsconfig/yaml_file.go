@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -95,6 +97,20 @@ func (y *yamlReader) enter(at place) bool {
 
 func (y *yamlReader) leave() { y.nesting-- }
 
+// shortRate matches a rate as limits files of Limitgate have it.
+var shortRate = regexp.MustCompile(`^([0-9]+)/(second|minute|hour|day|week|month|year)$`)
+
+// exampleOf returns what a mapping looks like at a place where a scalar is.
+func exampleOf(path, scalar string) string {
+	if !strings.HasSuffix(path, "rate_limit") {
+		return "KEY: VALUE"
+	}
+	if m := shortRate.FindStringSubmatch(scalar); m != nil {
+		return "{unit: " + m[2] + ", requests_per_unit: " + m[1] + "}"
+	}
+	return "{unit: minute, requests_per_unit: 3}"
+}
+
 // entries calls read for each entry of a mapping. A merged mapping is read where it stands, so that
 // its entries replace those before it and those behind it replace its own, as in
 // envoyproxy/ratelimit.
@@ -103,7 +119,7 @@ func (y *yamlReader) entries(n *yaml.Node, at place, read func(key, value *yaml.
 	at = at.on(n.Line)
 	if n.Kind != yaml.MappingNode {
 		if !isNull(n) {
-			y.fail(at, "keys with values belong here: KEY: VALUE")
+			y.fail(at, "keys with values belong here: %s", exampleOf(at.field, n.Value))
 		}
 		return
 	}

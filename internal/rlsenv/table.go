@@ -143,7 +143,7 @@ func counterVariables(d *draft) []variable {
 func logVariables(d *draft) []variable {
 	return []variable{
 		{
-			"LOG_LEVEL", "WARN", foldedChoice(&d.LogLevel, "a level of logs", "WARN", map[string]slog.Level{
+			"LOG_LEVEL", "WARN", foldedChoice(&d.LogLevel, "PANIC, FATAL, ERROR, WARN, INFO, DEBUG or TRACE", "WARN", map[string]slog.Level{
 				"panic": slog.LevelError, "fatal": slog.LevelError, "error": slog.LevelError, "warn": slog.LevelWarn,
 				"warning": slog.LevelWarn, "info": slog.LevelInfo, "debug": slog.LevelDebug, "trace": slog.LevelDebug,
 			}), taken, "least level that is logged; `trace` is `debug`, `panic` and `fatal` are `error`",

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -96,7 +97,7 @@ func readPool(path string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("read authorities: %s has no certificate in PEM form", path)
+		return nil, fmt.Errorf("read authorities: %s holds no certificate in PEM", path)
 	}
 	return pool, nil
 }
@@ -104,6 +105,14 @@ func readPool(path string) (*x509.CertPool, error) {
 // readPair reads a certificate and its key.
 func readPair(certPath, keyPath string) (tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(certPath, keyPath)
+	switch text := fmt.Sprint(err); {
+	case strings.Contains(text, "does not match"):
+		return pair, fmt.Errorf("read certificate %s and key %s: the key is of another certificate", certPath, keyPath)
+	case strings.Contains(text, "any PEM data in certificate"), strings.Contains(text, "any \"CERTIFICATE\""):
+		return pair, fmt.Errorf("read certificate %s: it holds no certificate in PEM", certPath)
+	case strings.Contains(text, "any PEM data in key"), strings.Contains(text, "block with type ending in \"PRIVATE KEY\""):
+		return pair, fmt.Errorf("read key %s: it holds no private key in PEM", keyPath)
+	}
 	if err != nil {
 		return pair, fmt.Errorf("read certificate %s and key %s: %w", certPath, keyPath, err)
 	}

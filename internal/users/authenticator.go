@@ -115,6 +115,9 @@ func (a *Authenticator) lookup(name string) *User {
 	return s.decoy
 }
 
+// TakesTokens reports whether the user TokenName has a token as password.
+func (a *Authenticator) TakesTokens() bool { return a.tokens != nil }
+
 // isToken reports whether the password of a name is a token.
 func (a *Authenticator) isToken(name string) bool { return a.tokens != nil && name == TokenName }
 

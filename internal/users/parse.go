@@ -186,12 +186,13 @@ func (u *User) changeGroups(add bool, text string) error {
 	case add:
 		u.groups |= groups
 	default:
+		u.emptied = u.emptied || u.groups != 0 && groups == all
 		u.groups &^= groups
 	}
 	return nil
 }
 
-var errUnknownRule = errors.New("rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=")
+var errUnknownRule = errors.New("a tenant is written ~acme; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=")
 
 // refuse returns the error for a rule that a file must not have.
 func refuse(rule string) error {

@@ -68,6 +68,8 @@ func (s *Set) Incomplete() (all []string) {
 		switch {
 		case !u.Enabled && !u.disabled && (u.PasswordCount() > 0 || u.NoPassword || u.groups != 0):
 			lacks = "on"
+		case u.Enabled && u.groups == 0 && u.emptied:
+			lacks = "+@GROUP behind -@all, which takes what +@GROUP before it gave"
 		case u.Enabled && u.groups == 0:
 			lacks = "+@GROUP"
 		case u.Enabled && !u.allTenants && len(u.tenants) == 0:

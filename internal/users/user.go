@@ -25,6 +25,7 @@ type User struct {
 	secrets    []secret
 	passwords  []password
 	identities []string // of certificates, see certificate.go
+	emptied    bool     // -@all took groups away
 	line       int      // in the file
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // otherRate matches a rate as people write it elsewhere: a count with separators, decimals or a k, and
@@ -20,11 +21,13 @@ var otherUnits = map[string]string{
 
 // rateForm returns the error for a text that is no rate, with the rate that it means if that is clear.
 func rateForm(text string) error {
-	m := otherRate.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
+	trimmed := strings.TrimSpace(text)
+	text = strings.ToLower(trimmed)
+	m := otherRate.FindStringSubmatch(text)
 	if m == nil {
-		return errRateForm
+		return oddRate(text)
 	}
-	if trimmed := strings.TrimSpace(text); m[5] == "m" && strings.HasSuffix(trimmed, "M") {
+	if m[5] == "m" && strings.HasSuffix(trimmed, "M") {
 		return fmt.Errorf("the unit M is a minute or a month: write %s for each minute, or %s for each month of the calendar",
 			strings.TrimSuffix(trimmed, "M")+"m", m[1]+"/month")
 	}
@@ -36,6 +39,9 @@ func rateForm(text string) error {
 	}
 	count, err := strconv.ParseInt(strings.NewReplacer(",", "", "_", "").Replace(m[1])+m[2], 10, 64)
 	every := int64(1)
+	if m[4] != "" && strings.Trim(m[4], "0") == "" && otherUnits[m[5]] != "" {
+		return fmt.Errorf("PERIOD is above zero: write %s/%s", m[1], otherUnits[m[5]])
+	}
 	if m[4] != "" {
 		every, _ = strconv.ParseInt(m[4], 10, 64) // at most six digits
 	}
@@ -59,6 +65,49 @@ func rateForm(text string) error {
 		count, every = count/g, every/g
 	}
 	return rateMeant(count, every, unit)
+}
+
+// exponent matches a count with an exponent.
+var exponent = regexp.MustCompile(`^([1-9][0-9]{0,5})e([0-9])$`)
+
+// oddRate returns the error for a text that otherRate does not match.
+func oddRate(text string) error {
+	count, period, _ := strings.Cut(text, "/")
+	if positive, ok := strings.CutPrefix(count, "-"); ok && isRate(positive+"/"+period) {
+		return fmt.Errorf("COUNT is above zero: write %s/%s, or to refuse everything action: deny instead of a rate", positive, period)
+	}
+	meant := ""
+	if m := exponent.FindStringSubmatch(count); m != nil {
+		zeros, _ := strconv.Atoi(m[2]) // one digit
+		meant = m[1] + strings.Repeat("0", zeros) + "/" + period
+	} else if first, _, found := strings.Cut(period, "/"); found {
+		meant = count + "/" + first
+	} else if d, err := time.ParseDuration(period); err == nil && d >= time.Second && d%time.Second == 0 {
+		meant = count + "/" + inOneUnit(d)
+	}
+	if !isRate(meant) {
+		return errRateForm
+	}
+	return fmt.Errorf("a rate is COUNT/PERIOD, of whole numbers: write %s", meant)
+}
+
+// isRate reports whether a text is a rate.
+func isRate(text string) bool {
+	count, period, _ := strings.Cut(text, "/")
+	n, err := ParseDigits(count)
+	r := Rate{Count: n}
+	return err == nil && n > 0 && n <= MaxCapacity && period != "" && !strings.Contains(period, "/") && r.parsePeriod(period) == nil
+}
+
+// inOneUnit returns whole seconds in the largest unit of a period that has no fraction.
+func inOneUnit(d time.Duration) string {
+	switch {
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
 }
 
 // rateMeant returns the error that names a rate.

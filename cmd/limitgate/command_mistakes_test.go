@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCommandMistakes: each mistake in the arguments or files of a command that serves no clients gets an
+// error that says what is wrong and what would be right.
+func TestCommandMistakes(t *testing.T) {
+	const sample = "../../examples/limits.yaml"
+	folder := t.TempDir()
+	noPlan := filepath.Join(folder, "no_plan.yaml")
+	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: [], partner: []}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	heavy := t.TempDir()
+	if err := os.WriteFile(filepath.Join(heavy, "big.a"), make([]byte, 11<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"limits", "lint", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
+		{[]string{"limits", "lint", "nope.yaml"}, `there is no file "nope.yaml": limitgate limits lint FILE`},
+		{[]string{"replay", "--limits", sample, "nope.log"}, `open access log: there is no file "nope.log"`},
+		{[]string{"limits", "import", "envoy", "nope"}, `there is no folder "nope"`},
+		{[]string{"limits", "diff", "dynamodb://limits", sample}, "the table is the second one: limitgate limits diff ../../examples/limits.yaml dynamodb://limits"},
+		{[]string{"limits", "diff", sample, "dynamo://limits"}, "is neither a file nor a table: a table is named dynamodb://TABLE"},
+		{[]string{"replay", "--limits", sample, "--tenant", "query:user", os.DevNull}, "query:user is a field of the log, and fields are written in braces: want {query:user}"},
+		{[]string{"replay", "--limits", sample, os.DevNull}, "read access log: it is empty"},
+		{[]string{"limits", "diff", sample}, "two files, or a file and a table, are needed: limitgate limits diff old.yaml new.yaml"},
+		{[]string{"limits", "--addr", "127.0.0.1:1", sample}, "a running limitgate is asked here; for a file: limitgate limits lint FILE"},
+		{[]string{"limits", "explain", "acme", "-", "-", "1"}, `there is no file "acme": limitgate limits explain FILE TENANT OP IP`},
+		{[]string{"drill", "fail-open", "--run", "--redis", "127.0.0.1:1", "--addr", "localhost"}, `--addr "localhost" has no port`},
+		{[]string{"limits", "watch", "--updates", "foo", "dynamodb://limits"}, `--updates: "foo" is neither the ARN of an SNS topic nor the URL of an SQS queue: arn:aws:sns:REGION:ACCOUNT:TOPIC`},
+		{[]string{"limits", "acme"}, "limitgate limits --addr ADDRESS asks a running limitgate"},
+		{[]string{"doctor", "--backstop-total-rate", "x"}, "parse error; write a number, for example 100; limitgate doctor --help"},
+		{[]string{"doctor", "--host", "x"}, "did you mean --redis?"},
+		{[]string{"controlplane", "--table", "limits", "--topic", "limits", "--leases", "leases"}, `--topic "limits" is not the ARN of an SNS topic: arn:aws:sns:REGION:ACCOUNT:limits`},
+		{[]string{"controlplane", "--table", "dynamodb://limits", "--topic", "arn:aws:sns:x:1:limits", "--leases", "leases"}, "--table is the name alone: limits"},
+		{[]string{"doctor", "--config", "x"}, "did you mean --limits?"},
+		{[]string{"limits", "lint", "--config", "x", sample}, "flag provided but not defined: -config; limitgate limits lint --help lists the flags"},
+		{[]string{"doctor", "--redis", "127.0.0.1:1", "--redis", "127.0.0.1:2"}, "flag --redis: it is given twice; write one list with commas, --redis=HOST:PORT,..."},
+		{[]string{"doctor", "127.0.0.1:6379"}, `"127.0.0.1:6379" is not a flag: name the nodes by --redis`},
+		{[]string{"limits", "lint", "dynamodb://limits"}, "dynamodb://limits is a table, and a file is needed: limitgate limits pull dynamodb://limits > limits.yaml writes one"},
+		{[]string{"limits", "lint", "dynamodb://"}, "the name of the table is missing: write dynamodb://TABLE"},
+		{[]string{"limits", "lint", "dynamo://limits"}, "is no file; a table is written dynamodb://TABLE"},
+		{[]string{"bypass"}, "say key or token, such as limitgate bypass key --id 2026 bypass.pem bypass.json"},
+		{[]string{"bypass", "token"}, "--key is needed: limitgate bypass token --key bypass.pem"},
+		{[]string{"stats", "--every", "5"}, "write for example 5s or 200ms"},
+		{[]string{"stats", "--addr", "127.0.0.1:1"}, "(is limitgate serve running at 127.0.0.1:1?)"},
+		{[]string{"suggest", "access.log"}, "there is no command \"suggest\"; did you mean limits suggest?"},
+		{[]string{"limits", "lnt", sample}, "there is no command \"lnt\"; did you mean lint?"},
+		{[]string{"limits", "lint", "--strict", shopLimits}, "--strict has no effect on a folder of Envoy's limits: it belongs to a limits file"},
+		{[]string{"limits", "explain", "--domain", "shop", sample, "acme", "-", "-"}, "--domain has no effect on a limits file: it belongs to a folder of Envoy's limits"},
+		{[]string{"limits", "explain", shopLimits}, "descriptors are needed: limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
+		{[]string{"limits", "explain", shopLimits, "tenant"}, `"tenant" is no entry: write KEY=VALUE`},
+		{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
+		{[]string{"limits", "lint", heavy}, heavy + " is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (read folder: "},
+		{[]string{"limits", "lint", shopLimits + "/shop.yaml"}, "shop.yaml:3: it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + shopLimits + ", or limitgate serve --rls-config "},
+		{[]string{"limits", "import", "envy", shopLimits}, `there is no import of "envy"; did you mean envoy?; there are nginx, kong, rules and envoy`},
+		{[]string{"limits", "import", "nginx"}, "nginx, kong or rules, and a file, or envoy and a folder, are needed"},
+		{[]string{"limits", "check"}, "did you mean lint?"},
+		{[]string{"limits", "explain", sample, "acme"}, `tenant, op and ip are needed: limitgate limits explain limits.yaml acme "POST /v1/payments" 203.0.113.7`},
+		{[]string{"replay"}, "are needed: limitgate replay --limits limits.yaml access.log.gz"},
+		{[]string{"controlplane", "--table", "t", "--topic", "arn:aws:sns:x:1:t"}, "--leases is missing: limitgate controlplane --table limits"},
+		{[]string{"controlplane", "--table"}, "flag needs an argument: -table; write --table NAME"},
+		{[]string{"rollout", "start"}, "--gate is missing: limitgate rollout start --gate appconfig://"},
+		{[]string{"rollout", "abort", "--gate", "appconfig://a/b/c", "x"}, "the last argument is the table, dynamodb://TABLE: limitgate rollout abort --gate appconfig://abc1234/def5678/ghi9012 dynamodb://limits"},
+		{[]string{"rollout", "strat"}, `there is no command "strat" of rollout; did you mean start?`},
+		{[]string{"aws-check"}, "--table is missing: limitgate aws-check --table limits"},
+		{[]string{"cells", "foo"}, `there is no command "foo" of cells; say weight, drain, join or forget`},
+		{[]string{"cells", "weight", "--cells", "cells"}, "an argument is missing: limitgate cells weight --cells cells eu-central-1 2"},
+		{[]string{"drill", "foo"}, `there is no drill "foo"; there are failover, fail-open,`},
+		{[]string{"bypass", "token", "--key", "k", "--id", "a", "--name", "n", "--rate", "1/s", "--for", "800000h"}, "--for is 800000h, which is too long: at most 8784h"},
+	} {
+		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
+			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
+		}
+	}
+}

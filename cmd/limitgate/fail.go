@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/awsclient"
+)
+
+// fail prints an error and returns its exit code: exitUsage if it contains a config.Mistake.
+func fail(env *environment, err error) int {
+	for line := range strings.SplitSeq(env.withFlag(err), "\n") {
+		fmt.Fprintf(env.stderr, "limitgate: %s\n", table.Printable(line)) // a server may have sent a part of it
+	}
+	if advice := awsclient.Advice(err); advice != "" {
+		fmt.Fprintf(env.stderr, "limitgate: %s\n", advice)
+	}
+	if errors.As(err, new(config.Mistake)) {
+		return exitUsage
+	}
+	return exitError
+}
+
+// withFlag returns the text of an error, and the flag that names a file, or its folder, that does not
+// exist.
+func (env *environment) withFlag(err error) string {
+	text := err.Error()
+	missing := (*fs.PathError)(nil)
+	if !errors.As(err, &missing) || !errors.Is(missing, fs.ErrNotExist) {
+		return text
+	}
+	plain, name := config.NoFile(missing.Path), env.flagOf(missing.Path)
+	text = strings.Replace(text, missing.Error(), plain, 1)
+	folder := filepath.Dir(missing.Path)
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return strings.Replace(text, plain, "there is no folder "+config.Quote(folder)+" for "+config.Quote(missing.Path), 1)
+	}
+	if name == "" {
+		return text
+	}
+	return strings.Replace(text, plain, plain+": "+name+" FILE", 1)
+}
+
+// flagOf returns the flag whose value is a path, or ends with one, or "".
+func (env *environment) flagOf(path string) string {
+	for i, arg := range env.args {
+		name, value, found := strings.Cut(arg, "=")
+		if !found && i+1 < len(env.args) {
+			value = env.args[i+1]
+		}
+		if isFlag(name) && (value == path || strings.HasSuffix(value, ":"+path)) {
+			return "--" + strings.TrimLeft(name, "-")
+		}
+	}
+	return ""
+}
