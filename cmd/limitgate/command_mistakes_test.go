@@ -71,7 +71,7 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"controlplane", "--table"}, "flag needs an argument: -table; write --table NAME"},
 		{[]string{"rollout", "start"}, "--gate is missing: limitgate rollout start --gate appconfig://"},
 		{[]string{"rollout", "abort", "--gate", "appconfig://a/b/c", "x"}, "the last argument is the table, dynamodb://TABLE: limitgate rollout abort --gate appconfig://abc1234/def5678/ghi9012 dynamodb://limits"},
-		{[]string{"rollout", "strat"}, `there is no command "strat" of rollout; did you mean start?`},
+		{[]string{"rollout", "strt"}, `there is no command "strt" of rollout; did you mean start?`},
 		{[]string{"aws-check"}, "--table is missing: limitgate aws-check --table limits"},
 		{[]string{"cells", "foo"}, `there is no command "foo" of cells; say weight, drain, join or forget`},
 		{[]string{"cells", "weight", "--cells", "cells"}, "an argument is missing: limitgate cells weight --cells cells eu-central-1 2"},

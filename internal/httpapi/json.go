@@ -133,11 +133,10 @@ func checkSpelling(f field, value []byte) error {
 	if bytes.IndexFunc(value, func(c rune) bool { return c < '0' || c > '9' }) < 0 {
 		return nil
 	}
-	n, err := strconv.ParseFloat(string(value), 64)
-	if err != nil || n != math.Trunc(n) || n < 1 || n > bucket.MaxCost {
-		return nil // the command refuses it
+	if n, err := strconv.ParseFloat(string(value), 64); err == nil && n == math.Trunc(n) && n >= 1 && n <= bucket.MaxCost {
+		return fmt.Errorf("%s is %s: write %d", fieldNames[f], cut(string(value)), int64(n))
 	}
-	return fmt.Errorf("%s is %s: write %d", fieldNames[f], cut(string(value)), int64(n))
+	return nil // the command refuses it
 }
 
 // readDims reads the dimensions. One whose value is null is missing.

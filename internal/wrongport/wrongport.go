@@ -43,7 +43,7 @@ func newReports(l net.Listener, log *slog.Logger) *reports {
 // report logs a line, at a bounded rate. No text is no line.
 func (r *reports) report(text string) {
 	if lines := r.lines[text]; lines != nil && lines.Allow() {
-		r.log.Warn(text, "addr", r.addr)
+		r.log.Warn(text, "addr", r.addr) //nolint:sloglint // text is one of the constants above
 	}
 }
 
