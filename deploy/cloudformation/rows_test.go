@@ -88,6 +88,7 @@ var calls = []call{
 	{file: "controlplane/dynamo/table.go", function: "put", operation: "dynamodb.PutItem", unallowed: "sends what Replace asks for"},
 	{file: "controlplane/dynamo/table.go", function: "Create", operation: "dynamodb.CreateTable", unallowed: "the template makes the table, this is for tests and for trying out"},
 	{file: "controlplane/dynamo/table.go", function: "Create", operation: "dynamodb.DescribeTable", unallowed: "waits for CreateTable"},
+	{file: "controlplane/dynamo/table.go", function: "keyProblem", operation: "dynamodb.DescribeTable", unallowed: "without the right the error names no key"},
 
 	{file: "controlplane/dynamo/stream.go", function: "locate", operation: "dynamodb.DescribeTable", actions: []string{"dynamodb:DescribeTable"}, resource: limitsTable, policies: []string{controlPlane}},
 	{file: "controlplane/dynamo/stream.go", function: "Shards", operation: "dynamodbstreams.DescribeStream", actions: []string{"dynamodb:DescribeStream"}, resource: stream, policies: []string{controlPlane}},
