@@ -24,6 +24,7 @@ local function decide_one(run, n_calls, key_at, n_out)
     if own_field then
       lone, first = args[first] .. rest, first + 1
     end
+    -- MGET replies false for a value of another type, too: GET distinguishes it.
     local raw = raws[i] or call('GET', k)
     if raw then
       if raw.err or sub(raw, 17) ~= lone then

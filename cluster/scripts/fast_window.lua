@@ -20,6 +20,7 @@ return function(run, n_calls, key_at, n_out)
     if several then
       n, first = tonumber(args[first]), first + 1
     end
+    -- MGET replies false for a value of another type, too: GET distinguishes it.
     local raw = raws[i] or call('GET', k)
     if raw then
       if raw.err or #raw ~= 49 or byte(raw) ~= 1 then
