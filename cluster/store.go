@@ -144,8 +144,8 @@ func (s *Store) runPipelines(ctx context.Context, wg *sync.WaitGroup, old *topol
 	}
 	for addr, n := range old.nodes {
 		if t.nodes[addr] != n {
-			if n.breaker.State() != breaker.Closed {
-				s.orphans = append(s.orphans, orphan{n, old.slotOf(n)})
+			if slot, ok := old.slotOf(n); ok && n.breaker.State() != breaker.Closed {
+				s.orphans = append(s.orphans, orphan{n, slot})
 			}
 			n.stop()
 			_ = n.client.Close()

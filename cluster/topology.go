@@ -27,8 +27,11 @@ type topology struct {
 // owner returns the master of a slot, or nil.
 func (t *topology) owner(slot uint16) *node { return t.slots[slot] }
 
-// slotOf returns a slot that a master owns, or 0.
-func (t *topology) slotOf(n *node) uint16 { return uint16(max(0, slices.Index(t.slots[:], n))) }
+// slotOf returns a slot that a master owns. Ok is false if it owns none.
+func (t *topology) slotOf(n *node) (slot uint16, ok bool) {
+	i := slices.Index(t.slots[:], n)
+	return uint16(max(0, i)), i >= 0
+}
 
 // ownerOf returns the master of a key. The error is errNoNode in words for an operator.
 func (t *topology) ownerOf(key string) (*node, error) {

@@ -126,14 +126,14 @@ func (h *Handler) find(args [][]byte) (c *command, errReply string) {
 	return nil, errReply
 }
 
-// wrongNumber returns Redis' error for a wrong number of arguments, with the usage behind it.
+// wrongNumber returns Redis' error for a wrong number of arguments. The arguments of Limitgate's
+// own commands follow; clients may compare the texts of the others.
 func (c *command) wrongNumber() string {
-	usage := c.usage
-	if c.subs != nil {
-		usage = "HELP lists its subcommands"
+	errReply := "ERR wrong number of arguments for '" + c.full + "' command"
+	if strings.HasPrefix(c.full, ownPrefix) {
+		errReply += ": " + strings.TrimSpace(strings.ToUpper(strings.ReplaceAll(c.full, "|", " "))+" "+c.usage)
 	}
-	return "ERR wrong number of arguments for '" + c.full + "' command: " +
-		strings.TrimSpace(strings.ToUpper(strings.ReplaceAll(c.full, "|", " "))+" "+usage)
+	return errReply
 }
 
 func (h *Handler) wrongNumber(name string) string { return h.table[name].wrongNumber() }

@@ -29,8 +29,7 @@ func isDeliberate(cmd [][]byte) bool {
 	return false
 }
 
-// wordedAlike matches the errors that are identical to Redis'. The usage may follow a wrong number of
-// arguments.
+// wordedAlike matches the errors that are identical to Redis'.
 var wordedAlike = regexp.MustCompile(`^ERR (unknown command|unknown subcommand|wrong number of arguments)`)
 
 // compare describes how the type of our reply differs from theirs.
@@ -40,7 +39,7 @@ func compare(cmd [][]byte, ours, theirs answer) string {
 		return "another type"
 	case ours.kind != '-':
 		return ""
-	case wordedAlike.MatchString(theirs.text) && plain(cmd) && ours.text != theirs.text && !strings.HasPrefix(ours.text, theirs.text+": "):
+	case wordedAlike.MatchString(theirs.text) && plain(cmd) && ours.text != theirs.text:
 		return "another text"
 	}
 	word := func(a answer) string { w, _, _ := strings.Cut(a.text, " "); return w }

@@ -21,6 +21,49 @@ type Limiter struct {
 	epoch   time.Time // an hour before the limiter was made
 }
 
+// New returns a limiter that decides by set.
+func New(opts Options, set *limit.Set) *Limiter {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Instances == nil {
+		opts.Instances = func() int { return 1 }
+	}
+	if opts.DenyTTL <= 0 {
+		opts.DenyTTL = DefaultDenyTTL
+	}
+	l := &Limiter{
+		opts: opts, retries: newRetryScheduler(opts.RetryJitter, opts.Random, opts.Instances),
+		deny: newDenyCache(opts.DenyCacheSize, opts.DenyTTL), leases: newLeases(opts.Instances), epoch: opts.Now().Add(-time.Hour),
+	}
+	if l.deny == nil && !opts.ObserveItems {
+		l.fast, _ = opts.Store.(FastStore)
+	}
+	l.set.Store(set)
+	l.top.every.Store(1)
+	return l
+}
+
+// instant returns t in microseconds of the monotonic clock, for the deny cache and the
+// leases.
+func (l *Limiter) instant(t time.Time) int64 { return t.Sub(l.epoch).Microseconds() }
+
+// SetLimits makes later decisions use set. Units that are leased under the old limits are
+// returned to the store.
+func (l *Limiter) SetLimits(set *limit.Set) {
+	l.set.Store(set)
+	select {
+	case l.leases.changed <- struct{}{}:
+	default:
+	}
+}
+
+// LeaseRefreshes returns how often the store has granted units for a lease.
+func (l *Limiter) LeaseRefreshes() int64 { return l.leases.refreshes.Load() }
+
+// Limits returns the set in use.
+func (l *Limiter) Limits() *limit.Set { return l.set.Load() }
+
 // Batch is a run of requests that are decided together, and the memory they need. It is
 // reused: fill Requests, call Limiter.Decide, read Decisions, call Reset. It is not safe
 // for concurrent use.

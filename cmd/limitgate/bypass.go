@@ -200,7 +200,7 @@ func runBypassToken(_ context.Context, env *environment, args []string) int {
 	}
 	token, err := bypass.Sign(private, keyID, &c)
 	if err != nil {
-		return fail(env, errors.New(strings.Replace(err.Error(), "jti must be", "--id must be", 1)))
+		return fail(env, config.Mistake(strings.Replace(err.Error(), "jti must be", "--id must be", 1)))
 	}
 	fmt.Fprintln(env.stdout, token)
 	return exitOK

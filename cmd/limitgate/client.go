@@ -108,9 +108,9 @@ func (f *clientFlags) tlsConfig(addr string) (*tls.Config, error) {
 	}
 	switch {
 	case f.files.Cert != "" && f.files.Key == "":
-		return nil, errors.New("a certificate needs its key: set --tls-key")
+		return nil, config.Mistake("a certificate needs its key: set --tls-key")
 	case f.files.Cert == "" && f.files.Key != "":
-		return nil, errors.New("a key needs its certificate: set --tls-cert")
+		return nil, config.Mistake("a key needs its certificate: set --tls-cert")
 	}
 	c, err := tlsfiles.NewClient(f.files)
 	if err != nil {

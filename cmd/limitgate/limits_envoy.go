@@ -81,6 +81,9 @@ func readEnvoy(path string, flags folderFlags) (envoyConfig, rlsconfig.Problems,
 		return envoyConfig{}, nil, fmt.Errorf("there is no folder %s", config.Quote(path))
 	}
 	files, err := rlsconfig.ReadDir(path)
+	if err != nil && !isFolder(path) {
+		return envoyConfig{}, nil, err
+	}
 	if err != nil {
 		return envoyConfig{}, nil, fmt.Errorf("%s is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (%w)", path, err)
 	}

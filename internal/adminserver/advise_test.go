@@ -11,7 +11,7 @@ func TestAdvise(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /json", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /healthcheck", func(http.ResponseWriter, *http.Request) {})
-	h := Advise(mux, "POST /json and GET /healthcheck", `{"a":1}`)
+	h := Advise(mux, "the paths are POST /json and GET /healthcheck", `{"a":1}`)
 	for _, row := range []struct {
 		method, path string
 		code         int

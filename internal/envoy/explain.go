@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"google.golang.org/grpc/status"
 
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/limit"
@@ -50,7 +49,7 @@ func (s *Service) Explain(w http.ResponseWriter, r *http.Request) {
 		x, err = s.explain(&req)
 	}
 	if err != nil {
-		http.Error(w, status.Convert(err).Message(), http.StatusBadRequest)
+		refuse(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

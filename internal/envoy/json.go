@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 )
@@ -20,7 +21,7 @@ const maxJSON = 64 << 10
 const ExampleJSON = `{"domain":"shop","descriptors":[{"entries":[{"key":"tenant","value":"acme"}]}]}`
 
 // JSON answers requests as JSON, as the gRPC service does: 200 for an admitted request, 429 for a denied
-// one, and 400 for one that cannot be answered.
+// one, 400 for one that cannot be answered, and 503 for one above the bound on descriptors at once.
 func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
 	var req rls.RateLimitRequest
 	if err := readJSON(w, r, &req); err != nil {
@@ -29,7 +30,7 @@ func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
 	}
 	resp, err := s.ShouldRateLimit(r.Context(), &req)
 	if err != nil {
-		http.Error(w, status.Convert(err).Message(), http.StatusBadRequest)
+		refuse(w, err)
 		return
 	}
 	reply, err := protojson.Marshal(resp)
@@ -44,6 +45,15 @@ func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
 	var compact bytes.Buffer // protojson puts spaces into each build's replies elsewhere
 	_ = json.Compact(&compact, reply)
 	_, _ = w.Write(compact.Bytes())
+}
+
+// refuse answers a request that is not decided.
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusBadRequest
+	if status.Code(err) == codes.ResourceExhausted {
+		code = http.StatusServiceUnavailable
+	}
+	http.Error(w, status.Convert(err).Message(), code)
 }
 
 // readJSON reads the request in the body of an HTTP request.

@@ -16,7 +16,8 @@ import (
 
 // pathBounds has the most lines of Go and Lua that a reader of one check needs, with comments, and the
 // files that they are in, from the words of a command to its reply. They are today's figures: lower
-// them when a path gets shorter. The connections have bounds of their own.
+// them when a path gets shorter. The goals are 2,000 lines in 25 files, and 1,000 in 12 in memory. The
+// connections have bounds of their own.
 var pathBounds = map[string]struct{ lines, files int }{
 	"a Redis Cluster": {1945, 22},
 	"memory":          {923, 12},

@@ -38,10 +38,8 @@ func (p *Proxy) runAdmin(ctx context.Context) error {
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", adminserver.TakingLong(pprof.Trace))
 	}
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "there is nothing here: / is the page, and /metrics, /healthz and /readyz are for monitors; checks over HTTP are at the address of --http", http.StatusNotFound)
-	})
-	return adminserver.Serve(ctx, p.admin, adminserver.Advise(mux, "/, /metrics, /healthz and /readyz", ""), p.settings.ShutdownTimeout)
+	const paths = "/ is the page, and /metrics, /healthz and /readyz are for monitors; checks over HTTP are at the address of --http"
+	return adminserver.Serve(ctx, p.admin, adminserver.Advise(mux, paths, ""), p.settings.ShutdownTimeout)
 }
 
 // readiness is the reply body of /readyz.

@@ -144,7 +144,7 @@ func (r *rateLimitService) httpPaths(ctx context.Context) http.Handler {
 		}
 		_, _ = w.Write([]byte("OK"))
 	})
-	return adminserver.Advise(mux, "POST /json and GET /healthcheck", envoy.ExampleJSON)
+	return adminserver.Advise(mux, "the paths are POST /json and GET /healthcheck", envoy.ExampleJSON)
 }
 
 // debugPaths show the limits and the counters.
@@ -162,7 +162,7 @@ func (r *rateLimitService) debugPaths() http.Handler {
 	})
 	mux.HandleFunc("POST /explain", r.service.Explain)
 	mux.Handle("GET /stats", promhttp.HandlerFor(stats, promhttp.HandlerOpts{}))
-	return adminserver.Advise(mux, "GET /rlconfig, GET /stats and POST /explain", envoy.ExampleJSON)
+	return adminserver.Advise(mux, "the paths are GET /rlconfig, GET /stats and POST /explain", envoy.ExampleJSON)
 }
 
 // addr returns the address of gRPC, or off.

@@ -103,6 +103,14 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// CloseWrite closes the side of this program, which net/http does behind an error.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
 // NewTLSListener returns a listener by TLS that reports clients without TLS. Its connections are those of
 // crypto/tls, over the connections of l themselves.
 func NewTLSListener(l net.Listener, config *tls.Config, log *slog.Logger) net.Listener {
@@ -133,7 +141,7 @@ type tlsConn struct {
 // HandshakeContext runs the handshake, as that of tls.Conn does.
 func (c *tlsConn) HandshakeContext(ctx context.Context) error {
 	err := c.Conn.HandshakeContext(ctx)
-	if notTLS := (tls.RecordHeaderError{}); errors.As(err, &notTLS) {
+	if notTLS := (tls.RecordHeaderError{}); errors.As(err, &notTLS) && notTLS.Conn != nil { // it is set for the first record
 		c.reports.report(withoutTLS)
 	}
 	return err
