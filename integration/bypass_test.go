@@ -144,8 +144,8 @@ func TestBypassMistakes(t *testing.T) {
 		{[]string{"bypass", "token", "--key", key, "--id", "a", "--name", "n", "--rate", "1/s"}, 64, "--for is needed, a time of at most 8784h"},
 		{[]string{"bypass", "token", "--key", key, "--id", "a", "--rate", "1/s", "--for", "1h"}, 64, "--name is needed"},
 		{[]string{"hash-password", "word"}, 64, "with --stdin"},
-		{[]string{"bypass", "token", "--key", key, "--id", "a b", "--name", "n", "--rate", "1/s", "--for", "1h"}, 1, "--id must be an id of 1 to 64"},
-		{[]string{"bypass", "token", "--key", key, "--id", "a", "--name", "n", "--rate", "1", "--for", "1h"}, 1, "a rate is COUNT/PERIOD"},
+		{[]string{"bypass", "token", "--key", key, "--id", "a b", "--name", "n", "--rate", "1/s", "--for", "1h"}, 64, "--id must be an id of 1 to 64"},
+		{[]string{"bypass", "token", "--key", key, "--id", "a", "--name", "n", "--rate", "1", "--for", "1h"}, 64, "a rate is COUNT/PERIOD"},
 		{[]string{"bypass", "token", "--key", "/dev/null", "--id", "a", "--name", "n", "--rate", "1/s", "--for", "1h"}, 1, "read key"},
 		{[]string{"serve", "--bypass-jwks", key}, 1, "parse JWKS"},
 	} {
