@@ -25,6 +25,8 @@ func TestCommandMistakes(t *testing.T) {
 		want string
 	}{
 		{[]string{"limits", "lint", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
+		{[]string{"limits", "push", "--yes", "nope.yaml", "dynamodb://limits"}, "there is no file \"nope.yaml\"\n"},
+		{[]string{"replay", "--limits", sample, "--sort", "nope.log"}, "there is no file \"nope.log\"\n"},
 		{[]string{"limits", "lint", "nope.yaml"}, `there is no file "nope.yaml": limitgate limits lint FILE`},
 		{[]string{"replay", "--limits", sample, "nope.log"}, `open access log: there is no file "nope.log"`},
 		{[]string{"limits", "import", "envoy", "nope"}, `there is no folder "nope"`},

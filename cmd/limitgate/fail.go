@@ -47,6 +47,19 @@ func (env *environment) withFlag(err error) string {
 	return strings.Replace(text, plain, plain+": "+name+" FILE", 1)
 }
 
+// isBoolFlag reports whether a flag of the command takes no value.
+func (env *environment) isBoolFlag(name string) bool {
+	if env.flags == nil {
+		return false
+	}
+	f := env.flags.Lookup(strings.TrimLeft(name, "-"))
+	if f == nil {
+		return false
+	}
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
 // flagOf returns the flag whose value is a path, or ends with one, or "".
 func (env *environment) flagOf(path string) string {
 	for i, arg := range env.args {
@@ -54,7 +67,7 @@ func (env *environment) flagOf(path string) string {
 		if !found && i+1 < len(env.args) {
 			value = env.args[i+1]
 		}
-		if isFlag(name) && (value == path || strings.HasSuffix(value, ":"+path)) {
+		if isFlag(name) && !env.isBoolFlag(name) && (value == path || strings.HasSuffix(value, ":"+path)) {
 			return "--" + strings.TrimLeft(name, "-")
 		}
 	}

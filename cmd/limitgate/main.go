@@ -42,7 +42,8 @@ type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
-	args           []string // of the command line
+	args           []string      // of the command line
+	flags          *flag.FlagSet // of the command; nil before they are parsed
 	// manual, unless nil, receives the help of a command in place of stdout.
 	manual *manual
 }
@@ -283,7 +284,7 @@ func argumentOf(f *flag.Flag) (argument, help string) {
 func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, done bool) {
 	// The flag package prints its own errors and usage. Suppress them.
 	help := fs.Usage
-	fs.Usage = func() {}
+	fs.Usage, env.flags = func() {}, fs
 	switch err := parseAnywhere(fs, args); {
 	case errors.Is(err, flag.ErrHelp):
 		help()
