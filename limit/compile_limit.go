@@ -188,7 +188,7 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		return
 	}
 	if c.dimensions == nil {
-		if near := Nearest(name.Value, []string{"tenant"}); near != "" && field != "dimensions" {
+		if near := nearBuiltIn(name.Value); near != "" && field != "dimensions" {
 			c.warn(name.Line, field, "%s is not %s: if it is a dimension of your own, declare it under dimensions", quote(name.Value), near)
 		}
 		return

@@ -65,3 +65,14 @@ func editDistance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// nearBuiltIn returns the dimension that an undeclared name probably means, or "". Op and ip are too short
+// for Nearest: a third letter behind them counts.
+func nearBuiltIn(name string) string {
+	for _, short := range [...]string{"op", "ip"} {
+		if len(name) == 3 && strings.HasPrefix(name, short) {
+			return short
+		}
+	}
+	return Nearest(name, []string{"tenant"})
+}
