@@ -77,7 +77,7 @@ func TestReplacedBy(t *testing.T) {
 }
 
 // TestNoMaster: while the only Redis is a replica, no master is known, for a reason that names each
-// address once, and its outage goes on until there is a master again.
+// address once, and no outage has ended.
 func TestNoMaster(t *testing.T) {
 	f := openFailover(t)
 	if err := f.NoMaster(); err != nil {
