@@ -12,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -200,7 +199,7 @@ func runBypassToken(_ context.Context, env *environment, args []string) int {
 	}
 	token, err := bypass.Sign(private, keyID, &c)
 	if err != nil {
-		return fail(env, config.Mistake(strings.Replace(err.Error(), "jti must be", "--id must be", 1)))
+		return fail(env, config.Mistake(err.Error()))
 	}
 	fmt.Fprintln(env.stdout, token)
 	return exitOK
@@ -213,7 +212,9 @@ func tokenProblem(fs *flag.FlagSet, key string, c *bypass.Claims, life time.Dura
 			return "--" + f.name + " is needed: " + bypassExamples[1]
 		}
 	}
-	switch {
+	switch err := bypass.CheckID(c.ID); {
+	case err != nil:
+		return "--id " + err.Error()
 	case life <= 0:
 		return fmt.Sprintf("--for is needed, a time of at most %.0fh, such as 8h", bypass.MaxLife.Hours())
 	case life > bypass.MaxLife:

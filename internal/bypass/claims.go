@@ -39,13 +39,21 @@ type Claims struct {
 	Tenant string `json:"tenant,omitempty"`
 }
 
+// CheckID returns an error unless a text can be the id of a token. The error begins with "must be".
+func CheckID(id string) error {
+	if !isID(id) {
+		return fmt.Errorf("must be an id of 1 to %d letters, digits, '-', '_', '.' and ':'", maxID)
+	}
+	return nil
+}
+
 // Check returns an error that names a claim that is missing or wrong, whatever the time is.
 func (c *Claims) Check() error {
 	switch _, err := c.limit(); {
 	case !slices.Contains(c.Audience, Audience):
 		return fmt.Errorf("aud must be %s", Audience)
-	case !isID(c.ID):
-		return fmt.Errorf("jti must be an id of 1 to %d letters, digits, '-', '_', '.' and ':'", maxID)
+	case CheckID(c.ID) != nil:
+		return fmt.Errorf("jti %w", CheckID(c.ID))
 	case limit.CheckName(c.Name) != nil:
 		return fmt.Errorf("name must describe the token in 1 to %d bytes", limit.MaxNameBytes)
 	case c.ExpiresAt == nil:
