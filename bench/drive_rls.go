@@ -44,14 +44,19 @@ func (l *lab) rlsFiles() (root string, err error) {
 	return root, nil
 }
 
+// rlsStore returns the Redis of both sides, and the folder of their limits.
+func (l *lab) rlsStore(ctx context.Context) (store *backend, root string, err error) {
+	if store, err = l.single(ctx); err != nil {
+		return nil, "", err
+	}
+	root, err = l.rlsFiles()
+	return store, root, err
+}
+
 // rlsGate is a side that asks Limitgate as Envoy does.
 func rlsGate(load rlsLoad) side {
 	return side{name: "limitgate, gRPC", open: func(ctx context.Context, l *lab) (driver, error) {
-		store, err := l.single(ctx)
-		if err != nil {
-			return nil, err
-		}
-		root, err := l.rlsFiles()
+		store, root, err := l.rlsStore(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -68,11 +73,7 @@ func rlsGate(load rlsLoad) side {
 // envoyRatelimit is a side that asks envoyproxy/ratelimit.
 func envoyRatelimit(load rlsLoad) side {
 	return side{name: "envoyproxy/ratelimit", open: func(ctx context.Context, l *lab) (driver, error) {
-		store, err := l.single(ctx)
-		if err != nil {
-			return nil, err
-		}
-		root, err := l.rlsFiles()
+		store, root, err := l.rlsStore(ctx)
 		if err != nil {
 			return nil, err
 		}
