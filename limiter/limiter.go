@@ -116,11 +116,15 @@ func (l *Limiter) moment() limit.DecisionTime {
 
 // Decide decides b.Requests into b.Decisions, as if one after the other. It is Start and
 // Finish for callers that can wait.
-func (l *Limiter) Decide(b *Batch) {
+func (l *Limiter) Decide(b *Batch) { l.DecideSince(b, time.Time{}) }
+
+// DecideSince decides as Decide does, requests that arrived at since, or now if since is zero: their waiting
+// time is part of Options.Timeout.
+func (l *Limiter) DecideSince(b *Batch, since time.Time) {
 	if b.waiter == nil {
 		b.waiter = newWaiter()
 	}
-	if l.Start(b, time.Time{}, b.waiter.done, 0) {
+	if l.Start(b, since, b.waiter.done, 0) {
 		return
 	}
 	// Other goroutines that have a request may start theirs first: one Flush sends the calls of all.

@@ -12,7 +12,8 @@ import (
 )
 
 // answer makes the response to a request that is decided.
-func (s *Service) answer(q *question, req *rls.RateLimitRequest) *rls.RateLimitResponse {
+func (s *Service) answer(q *question) {
+	q.fold()
 	r := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OK, Statuses: make([]*rls.RateLimitResponse_DescriptorStatus, len(q.bound))}
 	if q.over {
 		r.OverallCode = rls.RateLimitResponse_OVER_LIMIT
@@ -31,9 +32,9 @@ func (s *Service) answer(q *question, req *rls.RateLimitRequest) *rls.RateLimitR
 		r.RequestHeadersToAdd = names.fields(tightest, q.now)
 	}
 	if q.behaviour.Metadata {
-		r.DynamicMetadata = q.metadata(req)
+		r.DynamicMetadata = q.metadata(q.req)
 	}
-	return r
+	q.reply = r
 }
 
 // status returns the status of a descriptor.

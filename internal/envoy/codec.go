@@ -1,37 +1,26 @@
 package envoy
 
 import (
-	"errors"
-	"fmt"
-
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"google.golang.org/grpc/encoding"
-	_ "google.golang.org/grpc/encoding/proto" // registers the codec that boundedCodec is made of
-	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/limitgate/limitgate/limit"
 )
 
-// boundedCodec is gRPC's codec of messages, which refuses a request with too many descriptors or entries
-// before it allocates any: they are two bytes each in a message, and a hundred in memory.
-type boundedCodec struct{ encoding.CodecV2 }
-
-func newCodec() boundedCodec { return boundedCodec{encoding.GetCodecV2("proto")} }
-
-// Unmarshal implements encoding.CodecV2.
-func (c boundedCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	req, ok := v.(*rls.RateLimitRequest)
-	if !ok {
-		return c.CodecV2.Unmarshal(data, v)
+// parseRequest parses the message of a request. It refuses one with too many descriptors or entries before it
+// allocates any: they are two bytes each in a message, and a hundred in memory.
+func parseRequest(message []byte) (*rls.RateLimitRequest, error) {
+	if err := checkCounts(message); err != nil {
+		return nil, err
 	}
-	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer buf.Free()
-	if err := checkCounts(buf.ReadOnlyData()); err != nil {
-		return err
+	req := new(rls.RateLimitRequest)
+	if proto.Unmarshal(message, req) != nil {
+		return nil, errMessage
 	}
-	return proto.Unmarshal(buf.ReadOnlyData(), req)
+	return req, nil
 }
 
 // The numbers of the fields descriptors of a request and entries of a descriptor:
@@ -42,8 +31,8 @@ const (
 )
 
 var (
-	errMessage   = errors.New("the message is malformed")
-	errManyInOne = fmt.Errorf("a request has at most %d descriptors, and these %d entries", limit.MaxDescriptors, maxEntries)
+	errMessage   = status.Error(codes.InvalidArgument, "the message is malformed")
+	errManyInOne = status.Errorf(codes.InvalidArgument, "a request has at most %d descriptors, and these %d entries", limit.MaxDescriptors, maxEntries)
 )
 
 // checkCounts returns an error for the message of a request with too many descriptors or entries.

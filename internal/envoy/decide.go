@@ -7,6 +7,7 @@ import (
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
+	"github.com/limitgate/limitgate/limiter"
 )
 
 // decide decides a request. Descriptors that are charged whatever the answer is come first: their
@@ -15,7 +16,6 @@ func (s *Service) decide(q *question) {
 	s.charge(q)
 	s.take(q)
 	s.refund(q)
-	q.fold()
 }
 
 // verdict notes the verdict about a descriptor.
@@ -69,25 +69,34 @@ const chargeAttempts = 3
 // take decides the descriptors that are taken together or not at all. If the request is denied already,
 // it only looks.
 func (s *Service) take(q *question) {
-	for i := range q.bound { // rules that admit nothing have no counter
+	q.denyClosed()
+	q.collect(roleTake)
+	if len(q.ask) > 0 {
+		q.batch.Reset()
+		q.batch.Requests = append(q.batch.Requests, q.request())
+		if q.denies() {
+			s.opts.Limiter.Peek(&q.batch)
+			s.note(q, &q.batch, 0)
+		} else if s.opts.Limiter.Decide(&q.batch); s.note(q, &q.batch, 0) {
+			s.opts.Limiter.TakeBack(&q.batch, 0)
+		}
+		s.waitsOfLooks(q)
+	}
+	q.over = q.denies()
+}
+
+// denyClosed notes the verdicts of rules that admit nothing, which have no counter.
+func (q *question) denyClosed() {
+	for i := range q.bound {
 		if b := &q.bound[i]; b.limit == nil && b.role != roleNone {
 			b.over = b.role != roleRefund
 		}
 	}
-	q.collect(roleTake)
-	denied := q.denies()
-	if len(q.ask) > 0 {
-		q.batch.Reset()
-		q.batch.Requests = append(q.batch.Requests, limit.Request{Key: q.ask[0].Counter, Cost: 1, Descriptors: q.ask})
-		decide := s.opts.Limiter.Decide
-		if denied {
-			decide = s.opts.Limiter.Peek
-		}
-		decide(&q.batch)
-		s.conclude(q, denied)
-		s.waitsOfLooks(q)
-	}
-	q.over = q.denies()
+}
+
+// request returns the request of the descriptors to ask, which are taken together.
+func (q *question) request() limit.Request {
+	return limit.Request{Key: q.ask[0].Counter, Cost: 1, Descriptors: q.ask}
 }
 
 // waitsOfLooks sets the waits of descriptors that take nothing and are over: verdicts about them have none.
@@ -121,24 +130,24 @@ func (q *question) askEach() {
 	}
 }
 
-// conclude notes the verdicts about the descriptors that are taken together. Peeked reports that they
-// have taken nothing.
-func (s *Service) conclude(q *question, peeked bool) {
-	items := q.batch.Items(0)
+// note notes the verdicts about the descriptors that are taken together, which are request i of a batch. It
+// reports whether their units must go back: a look denies, or all quotas together, and the limiter does not
+// know.
+func (s *Service) note(q *question, batch *limiter.Batch, i int) (giveBack bool) {
+	items := batch.Items(i)
+	peeked := q.denies()
 	for i, n := range q.asked {
 		q.bound[n].verdict(&items[i])
 	}
-	if !q.denies() {
-		return
-	}
-	if q.batch.Decisions[0].Allowed && !peeked { // a look denies, or all quotas together
-		s.opts.Limiter.TakeBack(&q.batch, 0)
+	if q.over = q.denies(); !q.over {
+		return false
 	}
 	for i, n := range q.asked {
-		if b := &q.bound[n]; items[i].Allowed { // its units are back, or were never taken
+		if b := &q.bound[n]; items[i].Allowed { // its units go back, or were never taken
 			b.remaining = min(b.remaining+items[i].Cost, b.limit.Params.Capacity)
 		}
 	}
+	return batch.Decisions[i].Allowed && !peeked
 }
 
 // denies reports whether the descriptors deny the request: an enforced one, or all quotas.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -43,7 +42,7 @@ func (s *Service) Explain(w http.ResponseWriter, r *http.Request) {
 	var x explanation
 	err := readJSON(w, r, &req)
 	if err == nil {
-		err = checkRequest(r.Context(), &req, false)
+		err = checkRequest(&req, false)
 	}
 	if err == nil {
 		x, err = s.explain(&req)
@@ -62,12 +61,12 @@ func (s *Service) Explain(w http.ResponseWriter, r *http.Request) {
 // explain explains a request, which has passed checkRequest. The error is errBusy.
 func (s *Service) explain(req *rls.RateLimitRequest) (explanation, error) {
 	x := explanation{Domain: req.GetDomain(), Admitted: true, Descriptors: []explainedCondition{}}
-	if slices.Contains(s.opts.Native, req.GetDomain()) {
+	if s.isNative(req.GetDomain()) {
 		x.Note = "the domain is native: limitgate explain TENANT OP IP explains its checks"
 		return x, nil
 	}
-	q := &question{behaviour: &s.opts.Behaviour, now: s.opts.Now()}
-	s.resolve(q, req)
+	q := &question{req: req, behaviour: &s.opts.Behaviour, now: s.opts.Now()}
+	s.resolve(q)
 	if q.domain == nil {
 		x.Note = fmt.Sprintf("there is no domain %.64q, so the request is admitted; %s", req.GetDomain(), someOf(s.config.Load().rules.Domains()))
 		return x, nil
@@ -128,11 +127,7 @@ func (q *question) sumUp() {
 
 // look asks what the counters of a request would admit, and takes nothing.
 func (s *Service) look(q *question) {
-	for i := range q.bound { // rules that admit nothing have no counter
-		if b := &q.bound[i]; b.limit == nil && b.role != roleNone {
-			b.over = b.role != roleRefund
-		}
-	}
+	q.denyClosed()
 	for _, r := range []role{roleTake, roleCharge, roleRefund} {
 		if q.collect(r); len(q.ask) == 0 {
 			continue

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/limit"
@@ -15,12 +14,12 @@ import (
 // anonymous is the tenant of descriptors that name none.
 const anonymous = "anonymous"
 
-// native decides a request of a domain without rules: each descriptor is a check by the limits of plans.
+// decideNative decides a request of a domain without rules: each descriptor is a check by the limits of plans.
 // Its entries tenant, op and ip are those of RL.CHECK, remote_address is an ip too, and other keys are
 // dimensions. A value that no check can have counts as missing: clients choose values.
-func (s *Service) native(q *question, req *rls.RateLimitRequest) {
-	for _, d := range req.GetDescriptors() {
-		b := bound{hits: hitsOf(d, req), role: roleOf(d, rlsconfig.OnDeniedDefault)}
+func (s *Service) decideNative(q *question) {
+	for _, d := range q.req.GetDescriptors() {
+		b := bound{hits: hitsOf(d, q.req), role: roleOf(d, rlsconfig.OnDeniedDefault)}
 		b.check = s.checkOf(d)
 		b.check.Cost = min(max(b.hits, 1), bucket.MaxCost)
 		q.bound = append(q.bound, b)

@@ -18,11 +18,18 @@ import (
 // question is a request with its descriptors bound to limits, and the memory that deciding needs. It is
 // reused, and not safe for concurrent use.
 type question struct {
+	req    *rls.RateLimitRequest
+	reply  *rls.RateLimitResponse // the answer, unless there is an error
+	err    error
+	native bool // its domain is one of Options.Native
+
 	behaviour *Behaviour
 	domain    *rlsconfig.Domain // nil if there is none of the name
 	bound     []bound
 	now       time.Time
 	over      bool // the answer
+	// counted is the number of its descriptors in Service.inProgress.
+	counted int64
 
 	entries []rlsconfig.Entry
 	names   []byte // of the counters
@@ -44,6 +51,7 @@ func (q *question) reset() {
 		q.names = nil
 	}
 	q.bound, q.entries, q.ask, q.asked, q.names = q.bound[:0], q.entries[:0], q.ask[:0], q.asked[:0], q.names[:0]
+	q.req, q.reply, q.err, q.native, q.counted = nil, nil, nil, false, 0
 	q.behaviour, q.domain, q.over = nil, nil, false
 }
 
@@ -106,8 +114,8 @@ type policy struct {
 func (p *policy) seconds() int64 { return p.unit.Seconds() * int64(max(1, p.multiplier)) }
 
 // resolve binds the descriptors of a request.
-func (s *Service) resolve(q *question, req *rls.RateLimitRequest) {
-	c := s.config.Load()
+func (s *Service) resolve(q *question) {
+	c, req := s.config.Load(), q.req
 	q.domain = c.rules.Domain(req.GetDomain())
 	for _, d := range req.GetDescriptors() {
 		b := bound{}

@@ -19,6 +19,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/limitgate/limitgate/internal/grpcserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -83,7 +85,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("health of %q: %v, %v", name, h, err)
 		}
 	}
-	large := &rls.RateLimitRequest{Domain: strings.Repeat("x", maxMessage), Descriptors: req.GetDescriptors()}
+	large := &rls.RateLimitRequest{Domain: strings.Repeat("x", grpcserver.MaxMessage), Descriptors: req.GetDescriptors()}
 	if _, err := client.ShouldRateLimit(t.Context(), large); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a large message: %v", err)
 	}

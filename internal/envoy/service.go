@@ -36,6 +36,7 @@ type Options struct {
 	MayRefund bool
 	Behaviour
 	Now func() time.Time // nil means the clock of this machine
+	Log *slog.Logger     // nil means none
 }
 
 // Behaviour is how a Service decides and answers.
@@ -56,13 +57,12 @@ type HeaderNames struct{ Limit, Remaining, Reset string }
 
 // Service decides requests of Envoy. It is safe for concurrent use.
 type Service struct {
-	rls.UnimplementedRateLimitServiceServer
 	opts      Options
 	config    atomic.Pointer[config]
 	overrides *overrides
 	stats     *Stats
 	warnings  logthrottle.Throttle
-	pool      sync.Pool // of *question
+	rounds    sync.Pool // of *round
 	// inProgress is the number of descriptors that are decided now.
 	inProgress atomic.Int64
 }
@@ -72,9 +72,12 @@ func New(opts Options) *Service {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
 	s := &Service{opts: opts, overrides: newOverrides(), stats: newStats()}
 	s.warnings.Period, s.warnings.Lines = time.Minute, maxWarnings
-	s.pool.New = func() any { return new(question) }
+	s.rounds.New = func() any { return new(round) }
 	s.config.Store(newConfig(&rlsconfig.Config{}, s.stats))
 	return s
 }
@@ -143,44 +146,29 @@ const (
 )
 
 // ShouldRateLimit decides a request. The errors are those of a request that asks nothing, or too much, or
-// beside too many others.
+// beside too many others, and that of a context which has ended.
 func (s *Service) ShouldRateLimit(ctx context.Context, req *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
-	native, n := slices.Contains(s.opts.Native, req.GetDomain()), int64(len(req.GetDescriptors()))
-	if err := checkRequest(ctx, req, native); err != nil {
-		return nil, err
+	if err := ctx.Err(); err != nil { // the client is gone
+		return nil, status.FromContextError(err).Err()
 	}
-	defer s.inProgress.Add(-n)
-	if s.inProgress.Add(n) > maxInProgress {
-		return nil, errBusy
-	}
-	begin := s.opts.Now()
-	q := s.pool.Get().(*question)
-	defer func() {
-		q.reset()
-		s.pool.Put(q)
-	}()
-	q.behaviour, q.now = &s.opts.Behaviour, begin
-	if native {
-		s.native(q, req)
-	} else {
-		s.resolve(q, req)
-		further := int64(len(q.bound)) - n
-		defer s.inProgress.Add(-further)
-		if further > 0 && s.inProgress.Add(further) > maxInProgress {
-			return nil, errBusy
-		}
-		s.decide(q)
-	}
-	reply := s.answer(q, req)
-	s.stats.count(q, s.opts.Now().Sub(begin))
-	return reply, nil
+	r := s.rounds.Get().(*round)
+	defer s.release(r)
+	q := r.add(req)
+	s.decideRound(r, time.Time{})
+	return q.reply, q.err
 }
 
+// release keeps the memory of a round for another one.
+func (s *Service) release(r *round) {
+	r.reset()
+	s.rounds.Put(r)
+}
+
+func (s *Service) isNative(domain string) bool { return slices.Contains(s.opts.Native, domain) }
+
 // checkRequest returns the error of a request that asks nothing, or too much.
-func checkRequest(ctx context.Context, req *rls.RateLimitRequest, native bool) error {
+func checkRequest(req *rls.RateLimitRequest, native bool) error {
 	switch n := len(req.GetDescriptors()); {
-	case ctx.Err() != nil: // the client is gone
-		return status.FromContextError(ctx.Err()).Err()
 	case req.GetDomain() == "":
 		return errDomain
 	case n == 0:

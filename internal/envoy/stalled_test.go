@@ -15,6 +15,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/limitgate/limitgate/internal/grpcserver"
 )
 
 // TestStalled: a request whose message never ends is ended, and a stream of health checks is not.
@@ -43,10 +45,10 @@ func TestStalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = stalled.RecvMsg(&rls.RateLimitResponse{})
-		if took := time.Since(begin); status.Code(err) != codes.DeadlineExceeded || took != maxCall {
+		if took := time.Since(begin); status.Code(err) != codes.DeadlineExceeded || took != grpcserver.MaxCall {
 			t.Errorf("after %s: %v", took, err)
 		}
-		time.Sleep(2 * maxCall)
+		time.Sleep(2 * grpcserver.MaxCall)
 		server.SetHealthy(true)
 		if got, err := health.Recv(); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("a stream of health checks: %v, %v", got, err)

@@ -1,0 +1,369 @@
+package grpcserver
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// Bounds of one connection.
+const (
+	// maxStreams bounds the requests that are under way. An Envoy has one connection for each worker.
+	maxStreams = 256
+	// maxHeaderList bounds the header fields of a request, in bytes as HTTP/2 counts them.
+	maxHeaderList = 16 << 10
+	// readBuffer is the size of the buffer for input: what arrives together up to this size is answered
+	// together. A frame has at most half of it.
+	readBuffer = 32 << 10
+	// receiveWindow is how many bytes of messages may be on their way. All that arrives is counted against
+	// maxUnfinished, so that the window need not be small.
+	receiveWindow = 1 << 20
+	// writeTimeout bounds the wait for a client that does not read.
+	writeTimeout = 10 * time.Second
+	// beginTimeout bounds the time until a connection has begun to speak HTTP/2.
+	beginTimeout = 10 * time.Second
+	// keptBuffer is the size up to which buffers are kept for the next request.
+	keptBuffer = 1 << 10
+	// keptOut is the size up to which the buffer for output is kept.
+	keptOut = 32 << 10
+)
+
+// conn is a connection.
+type conn struct {
+	server *Server
+	socket net.Conn // below TLS
+	// interrupted is set to make the goroutine of run look at Server.draining.
+	interrupted atomic.Bool
+	began       time.Time
+
+	// The fields below belong to the goroutine of run.
+	net    net.Conn // socket, or TLS above it
+	in     *bufio.Reader
+	fields fieldReader
+	round  []*stream // requests that have arrived whole, and are not yet answered
+	spare  []*stream // the memory of the round before
+	calls  []*Call   // of a method
+	free   []*stream // for reuse
+	armed  time.Time // the read deadline in force
+	// answered is when the last round began if it is not known when the input behind it arrived, or zero.
+	answered time.Time
+
+	mu      sync.Mutex    // guards the fields below, and the writing side of framer
+	framer  *http2.Framer // reads from in, writes to out
+	out     bytes.Buffer
+	encoder *hpack.Encoder // writes to block
+	block   bytes.Buffer
+	flow    flow
+	streams map[uint32]*stream
+	lastID  uint32 // of the streams that the client has opened
+	// unfinished is the number of bytes of requests that have not arrived whole.
+	unfinished int64
+	ending     ending
+	writeErr   error // the first one
+	responders sync.WaitGroup
+	watching   int // streams of methods of Options.Streams
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	return &conn{server: s, socket: nc, net: nc, began: time.Now(), streams: map[uint32]*stream{}, flow: newFlow()}
+}
+
+// interrupt makes the goroutine of run look at Server.draining. It is safe for concurrent use.
+func (c *conn) interrupt() {
+	c.interrupted.Store(true)
+	_ = c.socket.SetReadDeadline(time.Unix(1, 0))
+}
+
+// run serves the connection until it ends.
+func (c *conn) run() {
+	defer c.server.remove(c)
+	defer func() {
+		_ = c.socket.Close()
+		c.mu.Lock()
+		for _, s := range c.streams {
+			c.drop(s)
+		}
+		c.mu.Unlock()
+		c.responders.Wait()
+	}()
+	if err := c.begin(); err != nil {
+		return
+	}
+	for {
+		if err := c.await(); err != nil {
+			c.goAway(err)
+			return
+		}
+		err := c.readFrames()
+		c.answerRound()
+		if err = cmp.Or(err, c.advance()); err != nil {
+			c.goAway(err)
+			return
+		}
+	}
+}
+
+// begin makes the connection speak HTTP/2.
+func (c *conn) begin() error {
+	_ = c.socket.SetDeadline(c.began.Add(beginTimeout))
+	if creds := c.server.creds; creds != nil {
+		secured, _, err := creds.ServerHandshake(c.socket)
+		if err != nil {
+			return err
+		}
+		c.net = secured
+	}
+	c.in = bufio.NewReaderSize(c.net, readBuffer)
+	c.framer = http2.NewFramer(&c.out, c.in)
+	c.framer.SetReuseFrames()
+	c.framer.SetMaxReadFrameSize(maxFrame)
+	c.encoder = hpack.NewEncoder(&c.block)
+	c.fields.init()
+	c.ending.init(&c.server.opts, c.began)
+	err := errors.Join(
+		c.framer.WriteSettings(
+			http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: maxStreams},
+			http2.Setting{ID: http2.SettingInitialWindowSize, Val: prefixLen + MaxMessage},
+			http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: maxHeaderList},
+		),
+		c.framer.WriteWindowUpdate(0, receiveWindow-initialWindow),
+		c.flush(),
+	)
+	if err != nil {
+		return err
+	}
+	return c.readPreface()
+}
+
+var errPreface = errors.New("the connection does not begin as HTTP/2 does")
+
+// readPreface reads the first bytes of a client, and the settings that must follow.
+func (c *conn) readPreface() error {
+	for n := 1; n <= len(http2.ClientPreface); n++ { // a client of another protocol may wait after fewer bytes
+		got, err := c.in.Peek(n)
+		if err != nil {
+			return err
+		}
+		if got[n-1] != http2.ClientPreface[n-1] {
+			return errPreface
+		}
+	}
+	if _, err := c.in.Discard(len(http2.ClientPreface)); err != nil {
+		return err
+	}
+	f, err := c.framer.ReadFrame()
+	if err != nil {
+		return err
+	}
+	settings, ok := f.(*http2.SettingsFrame)
+	if !ok {
+		return errPreface
+	}
+	_ = c.socket.SetDeadline(time.Time{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.onSettings(settings)
+}
+
+// await waits until a frame has arrived whole. Deadlines that pass meanwhile take effect.
+func (c *conn) await() error {
+	begin := time.Now()
+	for {
+		due := c.deadline()
+		if c.interrupted.Swap(false) || !due.IsZero() && !time.Now().Before(due) {
+			if err := c.onDeadline(); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.frameArrived() {
+			if time.Since(begin) > readBlocked {
+				c.answered = time.Time{}
+			}
+			return nil
+		}
+		if !due.Equal(c.armed) {
+			c.armed = due
+			_ = c.socket.SetReadDeadline(due)
+		}
+		if c.interrupted.Load() { // its deadline may have been overwritten
+			continue
+		}
+		_, err := c.in.Peek(c.in.Buffered() + 1)
+		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+			c.armed = time.Unix(1, 0) // that of interrupt, or as good as that
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// readBlocked is how long a wait for input takes at least if none had arrived before.
+const readBlocked = 200 * time.Microsecond
+
+// frameArrived reports whether the buffer has a whole frame, or the header of one that is refused.
+func (c *conn) frameArrived() bool {
+	n := c.in.Buffered()
+	if n < frameHeader {
+		return false
+	}
+	h, _ := c.in.Peek(frameHeader)
+	length := int(h[0])<<16 | int(h[1])<<8 | int(h[2])
+	return length > maxFrame || n >= frameHeader+length
+}
+
+const (
+	// frameHeader is the length of the header of a frame.
+	frameHeader = 9
+	// maxFrame is the length of the longest frame, which is HTTP/2's default.
+	maxFrame = 16 << 10
+)
+
+// readFrames handles the frames that have arrived. Requests that are whole become the round.
+func (c *conn) readFrames() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.frameArrived() {
+		f, err := c.framer.ReadFrame()
+		if err == nil {
+			err = c.onFrame(f)
+		}
+		var of http2.StreamError
+		if errors.As(err, &of) {
+			c.reset(of.StreamID, of.Code)
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerRound calls the methods of the requests that have arrived whole, and writes their replies.
+func (c *conn) answerRound() {
+	since := c.answered
+	c.answered = time.Now()
+	round := c.round
+	c.round, c.spare = c.spare[:0], round
+	for len(round) > 0 {
+		n := 1 // requests of one method, which is usually that of all
+		for n < len(round) && round[n].path == round[0].path {
+			n++
+		}
+		if first := round[0]; first.unary == nil {
+			n = 1
+			c.respond(first)
+		} else {
+			c.answer(since, round[:n])
+		}
+		round = round[n:]
+	}
+}
+
+// answer calls a method, and writes its replies.
+func (c *conn) answer(since time.Time, round []*stream) {
+	c.calls = c.calls[:0]
+	for _, s := range round {
+		s.call.Message, s.call.Err = s.data[prefixLen:], nil
+		s.call.Reply = append(s.call.Reply[:0], noPrefix[:]...)
+		c.calls = append(c.calls, &s.call)
+	}
+	c.callUnary(round[0].unary, since)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range round {
+		c.reply(s)
+		if c.out.Len() > maxOut {
+			_ = c.write() // the error is that of the next write, too
+		}
+	}
+}
+
+// maxOut bounds the replies that wait for those behind them.
+const maxOut = 256 << 10
+
+// callUnary calls a method. A panic is the error of its calls.
+func (c *conn) callUnary(method Unary, since time.Time) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.server.panicked(p)
+			for _, call := range c.calls {
+				call.Err = errInternal
+			}
+		}
+	}()
+	method(since, c.calls)
+}
+
+// respond runs a method that answers with a stream of messages.
+func (c *conn) respond(s *stream) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watching >= maxWatching {
+		c.refuse(s, errWatching)
+		return
+	}
+	c.watching++
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	c.writeHeaders(s)
+	c.responders.Go(func() {
+		err := c.callStream(ctx, s)
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.streams[s.id] == s {
+			s.call.Err = err
+			c.writeTrailers(s)
+			_ = c.write() // the goroutine of run gets the error, too
+		}
+	})
+}
+
+// callStream calls a method that answers with a stream. A panic is its error.
+func (c *conn) callStream(ctx context.Context, s *stream) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.server.panicked(p)
+			err = errInternal
+		}
+	}()
+	return s.method(ctx, s.data[prefixLen:], func(message []byte) error { return c.send(s, message) })
+}
+
+// flush writes the output.
+func (c *conn) flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.write()
+}
+
+// write writes the output. The mutex must be held: no goroutine has output for the connection meanwhile.
+func (c *conn) write() error {
+	if c.writeErr != nil || c.out.Len() == 0 {
+		return c.writeErr
+	}
+	_ = c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, c.writeErr = c.net.Write(c.out.Bytes())
+	if c.out.Reset(); c.out.Cap() > keptOut {
+		c.out = bytes.Buffer{}
+	}
+	return c.writeErr
+}
+
+// jitter returns a duration that differs by at most a tenth, so that connections which began together do
+// not end together.
+func jitter(d time.Duration) time.Duration {
+	return d + time.Duration((rand.Float64()-0.5)*0.2*float64(d)) //nolint:gosec // it guards no secret
+}
