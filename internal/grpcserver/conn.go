@@ -172,7 +172,7 @@ func (c *conn) readPreface() error {
 	_ = c.socket.SetDeadline(time.Time{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.onSettings(settings)
+	return cmp.Or(c.onSettings(settings), c.write())
 }
 
 // await waits until a frame has arrived whole. Deadlines that pass meanwhile take effect.

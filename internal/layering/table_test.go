@@ -192,7 +192,12 @@ var table = map[string]row{
 	},
 	"internal/envoy": {
 		reason:  "is a front: it makes requests of descriptors, and answers of decisions",
-		imports: []string{"limit", "limit/bucket", "limiter", "internal/latency", "internal/logthrottle", "internal/rlsconfig", "internal/run"},
+		imports: []string{"limit", "limit/bucket", "limiter", "internal/grpcserver", "internal/latency", "internal/logthrottle", "internal/rlsconfig", "internal/run"},
+		settled: true,
+	},
+	"internal/grpcserver": {
+		reason:  "serves methods of gRPC, and knows none",
+		imports: []string{"internal/run"},
 		settled: true,
 	},
 	"internal/nearlimit": {
