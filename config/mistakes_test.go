@@ -97,7 +97,7 @@ var mistakes = []struct {
 	{args: "--rls 0.0.0.0:1 --rls-config f --tls-cert c --tls-key k --tls-client-ca a --rls-tls-cert c --rls-tls-key k", want: "flag --rls: rls.listen 0.0.0.0:1 is no loopback address, and would let anybody on the network spend quotas: listen on 127.0.0.1, set --tls-client-ca, or --rls-tls-client-ca beside a certificate of its own, so that clients need a certificate, or say --unsafe-open if a network policy protects it"},
 	{args: "--rls 127.0.0.1:1 --rls-config f --rls-tls-cert c", want: "flag --rls-tls-cert: a certificate needs its key: set --rls-tls-cert and --rls-tls-key"},
 	{args: "--rls 127.0.0.1:1 --rls-config f --rls-tls-client-ca c", want: "flag --rls-tls-client-ca: it belongs to a certificate of the rate limit service: set --rls-tls-cert and --rls-tls-key"},
-	{args: "--redis a:1 --redis-tls --redis-tls-key f", want: "default of redis.tls_cert: a certificate needs its key: set --redis-tls-cert and --redis-tls-key"},
+	{args: "--redis a:1 --redis-tls --redis-tls-key f", want: "the default of --redis-tls-cert: a certificate needs its key: set --redis-tls-cert and --redis-tls-key"},
 	{args: "--redis a:1 --redis-user u", want: "flag --redis-user: the user needs a password: set --redis-password-file or --redis-password-secret"},
 	{args: "--redis a:1 --redis-sentinel master=m,b:2", want: "flag --redis-sentinel: the Sentinels know the address of the master: leave out --redis"},
 	{args: "--redis a:1 --redis-tls --redis-auth iam", want: "flag --redis-auth: tokens of IAM are for a user of a cache: set --redis-user and --redis-iam-cache"},
@@ -169,6 +169,11 @@ var mistakes = []struct {
 			"limitgate.yaml:2: nope: unknown key; limitgate serve --help lists the settings\n" +
 			"limitgate.yaml:3: log_level: \"5\" is none of the choices; write debug, info, warn or error",
 	},
+	// Two addresses with one port.
+	{args: "--listen localhost:9180", want: "flag --listen and the default of --admin have the same port 9180 (localhost:9180 and 127.0.0.1:9180): set another port by one of them"},
+	{args: "--http 127.0.0.1:7000", environ: "LIMITGATE_ADMIN=127.0.0.1:7000", want: "env LIMITGATE_ADMIN and flag --http have the same port 7000 (127.0.0.1:7000): set another port by one of them"},
+	{file: "listen: '[::1]:7000'\nadmin: '[0:0::1]:7000'", want: "limitgate.yaml:1: listen and limitgate.yaml:2: admin have the same port 7000 ([::1]:7000 and [0:0::1]:7000): set another port by one of them"},
+	{args: "--http unix:/a --rls unix:/a --rls-config x", want: `flag --http and flag --rls have the same socket "/a": set another path by one of them`},
 	// Of a list that is given twice a person may mean both.
 	{args: "--redis a:1 --redis b:2", want: "flag --redis: it is given twice; write one list with commas, --redis=HOST:PORT,..."},
 	// Names of flags in other programs.

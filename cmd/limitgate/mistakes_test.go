@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -71,7 +72,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "--port", "6380"}, "flag provided but not defined: -port; did you mean --addr?; limitgate"},
 		{[]string{"check", "acme", "-", "-", "-password", "x"}, "flag provided but not defined: -password; did you mean --password-file?; limitgate"},
 		{[]string{"check", "acme", "-", "-", "--dim", "user=ann"}, "flag provided but not defined: -dim; write DIM NAME VALUE behind the ip"},
-		{[]string{"serve", "--listen", "127.0.0.1:7399", "--admin", "127.0.0.1:7399"}, "--admin is 127.0.0.1:7399, as --listen is: set another port"},
+		{[]string{"serve", "--listen", "127.0.0.1:7399", "--admin", "127.0.0.1:7399"}, "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
 		{[]string{"serve", "--port", "6380"}, "flag --port: unknown flag; did you mean --listen?"},
 		{[]string{"serve", "-password", "x"}, "flag --password: unknown flag; did you mean --redis-password-file?"},
 		{[]string{"serve", "limits.yaml"}, `"limits.yaml" is not a flag; write --limits in front of it; limitgate serve --help lists them`},
@@ -112,10 +113,43 @@ func TestUsageMistakes(t *testing.T) {
 		{"serve --limits dynamodb://", "the name of the table is missing: write dynamodb://TABLE"},
 		{"serve --limits dynamodb://limits", "limits of a table need a subscription to changes: set --updates"},
 		{"serve --rls 127.0.0.1:0 --listen 127.0.0.1:0 --admin=", "the rate limit service needs limits"},
-		{"serve --listen 127.0.0.1:7399 --admin 127.0.0.1:7399", "--admin is 127.0.0.1:7399, as --listen is: set another port"},
+		{"serve --listen 127.0.0.1:7399 --admin 127.0.0.1:7399", "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
+		{"serve --rls 127.0.0.1:7399 --rls-config x --rls-http 127.0.0.1:7399", "flag --rls and flag --rls-http have the same port 7399"},
 	} {
 		if _, errs, code := command(strings.Fields(row.args)...); code != exitUsage || !strings.Contains(errs, row.want) {
 			t.Errorf("%s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
+		}
+	}
+}
+
+// TestEnvoyMistakes: errors of addresses name the variables of envoyproxy/ratelimit that gave them.
+func TestEnvoyMistakes(t *testing.T) {
+	const own = "--listen=127.0.0.1:0 --admin=127.0.0.1:0"
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	for _, row := range []struct {
+		environ, args, want string
+		code                int
+	}{
+		{"GRPC_PORT=8080", own, "env GRPC_PORT (LIMITGATE_RLS) and env PORT (LIMITGATE_RLS_HTTP) have the same port 8080 (127.0.0.1:8080): set another port by one of them", exitUsage},
+		{"DEBUG_PORT=8081", own, "env GRPC_PORT (LIMITGATE_RLS) and env DEBUG_PORT (LIMITGATE_RLS_DEBUG) have the same port 8081 (127.0.0.1:8081)", exitUsage},
+		{"PORT=9180", "--listen=127.0.0.1:0", "the default of --admin and env PORT (LIMITGATE_RLS_HTTP) have the same port 9180", exitUsage},
+		{"GRPC_PORT=" + port, own, "(another process listens there: end it, or set another address by GRPC_PORT)", exitError},
+		{"GRPC_PORT=0 DEBUG_PORT=0 PORT=" + port, own, "or set another address by PORT)", exitError},
+		{"GRPC_PORT=0 PORT=0 DEBUG_PORT=" + port, own, "or set another address by DEBUG_PORT)", exitError},
+		{"GRPC_PORT=0 USE_PROMETHEUS=true PROMETHEUS_ADDR=127.0.0.1:" + port, "--listen=127.0.0.1:0", "or set another address by PROMETHEUS_ADDR)", exitError},
+		{"LIMITGATE_RLS=" + taken.Addr().String(), own, "or set another address by LIMITGATE_RLS)", exitError},
+		{"LIMITGATE_LISTEN=" + taken.Addr().String(), "--admin=127.0.0.1:0", "or set another address by LIMITGATE_LISTEN)", exitError},
+	} {
+		var errs strings.Builder
+		environ := append(strings.Fields(row.environ), "HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "RUNTIME_ROOT="+shopLimits, "RUNTIME_APPDIRECTORY=.")
+		env := &environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &errs, environ: environ}
+		if code := execute(t.Context(), env, append([]string{"envoy"}, strings.Fields(row.args)...)); code != row.code || !strings.Contains(errs.String(), row.want) {
+			t.Errorf("%s %s: exit %d, without %q:\n%s", row.environ, row.args, code, row.want, errs.String())
 		}
 	}
 }
