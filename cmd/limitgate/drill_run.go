@@ -68,6 +68,9 @@ func (f *drillFlags) openStore(ctx context.Context) (*drill.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkNoLimitgate(ctx, how.Options.Addrs); err != nil {
+		return nil, err
+	}
 	prober, err := cluster.NewProber(how.Options)
 	if err != nil {
 		return nil, err
