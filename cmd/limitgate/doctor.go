@@ -41,6 +41,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "doctor", doctorAbout, "limitgate doctor --redis 10.0.0.1:6379,10.0.0.2:6379")
 	var settings config.Settings
 	checkRedis := config.RedisFlags(fs, &settings)
+	fs.Lookup("redis").Usage = "nodes of the Redis Cluster, or the one Redis, to examine"
 	asJSON := fs.Bool("json", false, "print the report as JSON")
 	timeout := fs.Duration("timeout", 10*time.Second, "how long all of it may take")
 	decision := fs.Duration("decision-timeout", 5*time.Millisecond, "the one that serve is given: round trips are judged by it")

@@ -28,6 +28,18 @@ func TestDrillPrints(t *testing.T) {
 	}
 }
 
+// TestRedisHelp: commands that need a Redis do not offer to do without.
+func TestRedisHelp(t *testing.T) {
+	for name, want := range map[string]string{
+		"drill":  "with --run the store, by the nodes that --redis of that limitgate names\n",
+		"doctor": "nodes of the Redis Cluster, or the one Redis, to examine\n",
+	} {
+		if out, _, _ := command(name, "--help"); !strings.Contains(out, want) || strings.Contains(out, "in memory\n") {
+			t.Errorf("%s:\n%s", name, out)
+		}
+	}
+}
+
 // TestDrillCommands checks that the commands of limitgate in the drills exist, with their flags.
 func TestDrillCommands(t *testing.T) {
 	checked := 0
