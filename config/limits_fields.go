@@ -24,6 +24,9 @@ var documentFields = fields[limit.Document]{
 	},
 }
 
+// documentKeys are keys of documentFields that mean nothing else anywhere.
+var documentKeys = []string{"plans", "default_plan", "shared", "tenants", listsKey, "dimensions", "max_levels"}
+
 var dimensionFields = fields[limit.DimensionSpec]{
 	"values": texts(func(spec *limit.DimensionSpec) *[]limit.Text { return &spec.Values }),
 }
@@ -80,12 +83,30 @@ func readDimensions(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field s
 
 func readPlans(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
+		if slices.Contains(documentKeys, key.Value) && !isPlan(value) {
+			d.failIndented(key, field)
+			return
+		}
 		if isNull(value) {
 			d.fail(value, field, "a list of limits belongs here; of a plan without limits say []")
 			return
 		}
 		doc.Plans = append(doc.Plans, limit.PlanSpec{Name: textOf(key), Limits: d.limits(value, field)})
 	})
+}
+
+// isPlan reports whether a node may be that of a plan: a list whose limits count by tenant.
+func isPlan(n *yaml.Node) bool {
+	n = resolveAlias(n)
+	return n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, func(item *yaml.Node) bool {
+		by := valueOf(resolveAlias(item), "by")
+		return by != nil && !slices.ContainsFunc(by.Content, func(dim *yaml.Node) bool { return dim.Value == "tenant" })
+	})
+}
+
+// failIndented records that a key of the document stands below another one.
+func (d *limitsDecoder) failIndented(key *yaml.Node, field string) {
+	d.fail(key, field, "%s belongs at the top level: write it without indentation, as version and plans are", key.Value)
 }
 
 // readLists reports lists beside those that expandLists has removed, or in a table.
@@ -96,7 +117,13 @@ func readLists(d *limitsDecoder, _ *limit.Document, n *yaml.Node, field string) 
 // readTenants records the tenants' node, to be read one tenant at a time.
 func readTenants(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
 	doc.Tenants = func(each func(*limit.TenantSpec)) {
-		d.entries(n, field, func(key, value *yaml.Node, field string) { each(d.tenantOf(textOf(key), value, field)) })
+		d.entries(n, field, func(key, value *yaml.Node, field string) {
+			if slices.Contains(documentKeys, key.Value) && resolveAlias(value).Kind == yaml.SequenceNode {
+				d.failIndented(key, field)
+				return
+			}
+			each(d.tenantOf(textOf(key), value, field))
+		})
 	}
 }
 

@@ -142,7 +142,7 @@ func (f *settingsFile) isSection(name string) bool {
 
 func (f *settingsFile) failUnknownKey(line int, name string) {
 	hint := "limitgate serve --help lists the settings"
-	if slices.Contains([]string{"plans", "default_plan", "shared", "tenants", "lists", "dimensions"}, name) {
+	if slices.Contains(documentKeys, name) {
 		f.fail(line, name, "unknown key; it is one of a limits file: name that by --limits")
 		return
 	}
