@@ -157,7 +157,11 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	return t.apply(ctx, env, []table.Change{c}, pushOptions{yes: *yes, actor: *actor})
+	changes := []table.Change{c}
+	if c.Before == nil && c.After == nil || c.Before != nil && c.After != nil && table.Equal(c.Before.Body, c.After) {
+		changes = nil // a version like the present one would be empty
+	}
+	return t.apply(ctx, env, changes, pushOptions{yes: *yes, actor: *actor})
 }
 
 // entriesOfTable returns the entries of one table, and those that do not say of which they are.
