@@ -4,14 +4,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"time"
 	_ "time/tzdata" // calendar windows must not depend on the machine
 
 	"github.com/redis/go-redis/v9"
@@ -277,109 +275,4 @@ func argumentOf(f *flag.Flag) (argument, help string) {
 		return v.Argument(), help
 	}
 	return strings.ToUpper(argument), help
-}
-
-// parseFlags parses args, whose flags may stand anywhere before an argument --. Done reports
-// that the command ends with the code.
-func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, done bool) {
-	// The flag package prints its own errors and usage. Suppress them.
-	help := fs.Usage
-	fs.Usage, env.flags = func() {}, fs
-	switch err := parseAnywhere(fs, args); {
-	case errors.Is(err, flag.ErrHelp):
-		help()
-		return exitOK, true
-	case err != nil:
-		fmt.Fprintf(env.stderr, "limitgate %s: %s%s; limitgate %s --help lists the flags\n", fs.Name(), err, flagMeant(fs, err), fs.Name())
-		return exitUsage, true
-	}
-	return 0, false
-}
-
-// flagMeant returns "; did you mean --X?" for the error of a flag that does not exist, and an example
-// for one that takes a time or a number.
-func flagMeant(fs *flag.FlagSet, err error) string {
-	name, missing := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
-	if name == "-dim" {
-		return "; write DIM NAME VALUE behind the ip"
-	}
-	if name, missing := strings.CutPrefix(err.Error(), "flag needs an argument: -"); missing {
-		argument, _ := argumentOf(fs.Lookup(strings.TrimLeft(name, "-")))
-		return "; write --" + strings.TrimLeft(name, "-") + " " + argument
-	}
-	if strings.HasPrefix(err.Error(), "invalid boolean value") {
-		return "; write the flag alone, or leave it out"
-	}
-	if missing {
-		var names []string
-		fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
-		if meant := config.MeantFlag("--"+strings.TrimLeft(name, "-"), names); meant != "" {
-			return "; did you mean " + meant + "?"
-		}
-		return ""
-	}
-	advice := ""
-	fs.VisitAll(func(f *flag.Flag) {
-		g, ok := f.Value.(flag.Getter)
-		if !ok || !strings.HasSuffix(err.Error(), "for flag -"+f.Name+": parse error") {
-			return
-		}
-		switch g.Get().(type) {
-		case time.Duration:
-			advice = "; write for example 5s or 200ms"
-		case int, int64, uint, uint64, float64:
-			advice = "; write a number, for example 100"
-		}
-	})
-	return advice
-}
-
-// parseAnywhere parses args, and leaves those that are no flags in fs.Args.
-func parseAnywhere(fs *flag.FlagSet, args []string) error {
-	var others []string
-	all := args
-	for len(args) > 0 {
-		if arg := args[0]; !isFlag(arg) {
-			others, args = append(others, arg), args[1:]
-			continue
-		}
-		if err := fs.Parse(args); err != nil {
-			return err
-		}
-		// Parse stops at the first argument that is no flag, or behind --.
-		if n := len(args) - fs.NArg(); args[n-1] == "--" {
-			others = append(others, fs.Args()...)
-			break
-		}
-		args = fs.Args()
-	}
-	if err := checkOnce(fs, all); err != nil {
-		return err
-	}
-	return fs.Parse(append([]string{"--"}, others...))
-}
-
-// checkOnce returns an error for a list that args, which were parsed, give twice.
-func checkOnce(fs *flag.FlagSet, args []string) error {
-	given := map[string]bool{}
-	for _, arg := range args {
-		if arg == "--" {
-			break
-		}
-		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		f := fs.Lookup(name)
-		if !isFlag(arg) || f == nil {
-			continue
-		}
-		if v, ok := f.Value.(interface{ Argument() string }); ok && config.IsList(v.Argument()) && given[name] {
-			return fmt.Errorf("flag --%s: %s", name, config.ListGivenTwice("--"+name, v.Argument()))
-		}
-		given[name] = true
-	}
-	return nil
-}
-
-// isFlag reports whether an argument is a flag, and not a - or a negative number.
-func isFlag(arg string) bool {
-	return len(arg) > 1 && arg[0] == '-' && (arg[1] < '0' || arg[1] > '9')
 }

@@ -47,7 +47,7 @@ func TestBadArguments(t *testing.T) {
 		{"serve --bogus --nope", "limitgate serve: flag --bogus: unknown flag; limitgate serve --help lists them\nlimitgate serve: flag --nope: "},
 		{"check t", "limitgate check: tenant, op and ip are needed"},
 		{"plan", "limitgate plan: --rps is needed"},
-		{"plan --rps 1M --picture", "limitgate plan: flag needs an argument"},
+		{"plan --rps 1M --picture", "limitgate plan: flag --picture: the value is missing; write --picture "},
 		{"doctor", "limitgate doctor: an address is needed"},
 		{"limits lint", "limitgate limits lint: one file is needed"},
 		{"limits explain " + sample + " t - - DIM user", "limitgate limits explain: syntax error: DIM needs a name and a value behind it"},

@@ -148,8 +148,10 @@ func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 // percentInto returns a parser for a number with or without a percent sign.
 func percentInto(to *float64) func(string) error {
 	return func(text string) (err error) {
-		*to, err = strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-		return err
+		if *to, err = strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64); err != nil {
+			return fmt.Errorf("%s is not a percentage; write for example 5 or 0.5%%", config.Quote(text))
+		}
+		return nil
 	}
 }
 
