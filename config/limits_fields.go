@@ -25,7 +25,7 @@ var documentFields = fields[limit.Document]{
 }
 
 // documentKeys are keys of documentFields that mean nothing else anywhere.
-var documentKeys = []string{"plans", "default_plan", "shared", "tenants", listsKey, "dimensions", "max_levels"}
+var documentKeys = []string{"plans", "default_plan", "shared", "tenants", listsKey, "dimensions", "max_levels", "version"}
 
 var dimensionFields = fields[limit.DimensionSpec]{
 	"values": texts(func(spec *limit.DimensionSpec) *[]limit.Text { return &spec.Values }),

@@ -72,6 +72,7 @@ var mistakes = []struct {
 	{args: "--listen localhost:65536", want: `flag --listen: "localhost:65536" is not host:port; the port must be a number from 0 to 65535`},
 	{args: "--listen local\thost:1", want: `flag --listen: "local\thost:1" has a host with a space or control character in it; write for example 127.0.0.1:6380`},
 	{args: "--listen unix:/run/x", want: `flag --listen: "unix:/run/x" looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:6380`},
+	{args: "--listen http://127.0.0.1:6380", want: `flag --listen: "http://..." is a URL; write host:port alone, for example 127.0.0.1:6380`},
 	{args: "--admin /run/x.sock", want: `flag --admin: "/run/x.sock" looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:9180`},
 	{args: "--redis a:1,,b:2", want: "flag --redis: an address is missing between commas; write host:port,host:port"},
 	{args: "--redis 127.0.0.1", want: `flag --redis: "127.0.0.1" has no port; write host:port, for example 127.0.0.1:6379`},

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -65,6 +68,10 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"limits", "explain", "--domain", "shop", sample, "acme", "-", "-"}, "--domain has no effect on a limits file: it belongs to a folder of Envoy's limits"},
 		{[]string{"limits", "explain", shopLimits}, "descriptors are needed: limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
 		{[]string{"limits", "explain", shopLimits, "tenant"}, `"tenant" is no entry: write KEY=VALUE`},
+		{[]string{"limits", "explain", shopLimits, "acme", "-", "-"}, shopLimits + `" is a folder of Envoy's limits: for a tenant name a limits file`},
+		{[]string{"limits", "suggest", folder}, "read access log: read log: \"" + folder + "\" is a folder: name a file"},
+		{[]string{"limits", "import", "nginx", folder}, "\" is a folder: name a file; a folder of Envoy's limits is for limitgate serve --rls-config"},
+		{[]string{"bypass", "key", "--id", "x", noPlan, filepath.Join(folder, "new.json")}, "write key: \"" + noPlan + "\" exists already: name a new file"},
 		{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
 		{[]string{"limits", "lint", heavy}, heavy + " is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (read folder: "},
 		{[]string{"limits", "lint", shopLimits + "/shop.yaml"}, "shop.yaml:3: it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + shopLimits + ", or limitgate serve --rls-config "},
@@ -87,5 +94,14 @@ func TestCommandMistakes(t *testing.T) {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
 		}
+	}
+}
+
+// TestNoPermission: root, who may run the tests, has all rights.
+func TestNoPermission(t *testing.T) {
+	err := fmt.Errorf("read limits: %w", &fs.PathError{Op: "open", Path: "a.yaml", Err: syscall.EACCES})
+	const want = "read limits: open a.yaml: permission denied (this user may not open it: change the mode or the owner of the file, or of its folder)"
+	if got := new(environment).withFlag(err); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
