@@ -20,6 +20,17 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
+	page, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = page.Close() }()
+	go func() {
+		for c, err := page.Accept(); err == nil; c, err = page.Accept() {
+			_, _ = io.WriteString(c, "<!DOCTYPE HTML>\n")
+			_ = c.Close()
+		}
+	}()
 	folder := t.TempDir()
 	noPlan := filepath.Join(folder, "no_plan.yaml")
 	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: [], partner: []}\n"), 0o600); err != nil {
@@ -45,6 +56,10 @@ func TestMistakes(t *testing.T) {
 		{[]string{"serve", "--limits", folder}, "is a folder: name a file; a folder of Envoy's limits is for limitgate serve --rls-config"},
 		{[]string{"serve", "--limits", "s3://bucket/key"}, `"s3://..." is no file; a table is written dynamodb://TABLE`},
 		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-", "-"}, "(is limitgate serve running at 127.0.0.1:1?)"},
+		{[]string{"check", "--addr", taken.Addr().String(), "--timeout", "100ms", "acme", "-", "-"}, " takes connections and does not answer in time: is that the --listen address of a limitgate?)"},
+		{[]string{"check", "--addr", page.Addr().String(), "acme", "-", "-"}, " does not speak the protocol of Redis: name the --listen address of a limitgate)"},
+		{[]string{"health", "--addr", page.Addr().String()}, page.Addr().String() + " does not answer HTTP: name the --admin address of a limitgate"},
+		{[]string{"drill", "fail-open", "--run", "--redis", page.Addr().String()}, "find masters by " + page.Addr().String() + ": it is no Redis, it answers HTTP: name the port of a Redis"},
 		{[]string{"check", long, "-", "-"}, "...': it has 300 bytes, at most 256"},
 		{[]string{"check", "acme", strings.Repeat("o", 1025), "-"}, "...': it has 1025 bytes, at most 1024"},
 		{[]string{"check", "acme", "-", "203.0.113.7:443"}, "invalid ip '203.0.113.7:443': it is an address with a port: leave out the port"},
@@ -239,5 +254,8 @@ func TestMistakeRedis(t *testing.T) {
 	const want = " is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis "
 	if _, errs, code := command("check", "acme", "-", "-", "--addr", addr); code != exitError || !strings.Contains(errs, addr+want+addr+")") {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+	if _, errs, code := command("health", "--addr", addr); code != exitError || errs != "limitgate: health: "+addr+" does not answer HTTP: name the --admin address of a limitgate\n" {
+		t.Errorf("health: exit %d: %s", code, errs)
 	}
 }
