@@ -70,9 +70,15 @@ func keyOfArg(arg string) string {
 	return table.PrefixTenant + arg
 }
 
+// bucketScheme begins the URL of a bucket, whose name alone is wanted.
+const bucketScheme = "s3://"
+
 // history returns the audit entries of the item that an argument names, and its key. A name is that
 // of a tenant or, if the audit has none of that name, of a plan.
 func history(ctx context.Context, name, arg string) (key string, entries []audit.Entry, err error) {
+	if plain, ok := strings.CutPrefix(name, bucketScheme); ok {
+		return "", nil, config.Mistake("--bucket is the name alone: " + plain)
+	}
 	aws, err := awsclient.Load(ctx)
 	if err != nil {
 		return "", nil, err

@@ -114,6 +114,9 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	case "-v", "-version", "--version":
 		return runVersion(ctx, env, nil)
 	}
+	if len(args) == 2 && args[1] == "help" {
+		args = []string{args[0], "--help"}
+	}
 	env.args = args
 	for _, c := range subcommands() {
 		if c.name == args[0] {
@@ -132,6 +135,13 @@ func execute(ctx context.Context, env *environment, args []string) int {
 var otherCommands = map[string]string{
 	"start": "did you mean serve?", "run": "did you mean serve?", "server": "did you mean serve?", "up": "did you mean serve?",
 	"reload": "a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP",
+	"stop":   "a running limitgate ends on SIGTERM, after the decisions under way",
+	"config": "limitgate serve --print-config prints the settings", "settings": "limitgate serve --print-config prints the settings",
+	"metrics": "a running limitgate serves them at its --admin address, /metrics",
+	"deny":    "did you mean denied?", "denials": "did you mean denied?", "ask": "did you mean check?",
+	"status": "did you mean health or stats?", "ready": "did you mean health?", "ping": "did you mean health?",
+	"validate": "did you mean limits lint?", "verify": "did you mean limits lint?", "test": "did you mean limits lint?",
+	"password": "did you mean hash-password?", "users": "did you mean hash-password?",
 }
 
 // commandMeant returns the command that a word most likely means, behind "; ", or "" if there is none.
@@ -140,8 +150,10 @@ func commandMeant(word string, names []string) string {
 	if other, found := otherCommands[lower]; found {
 		return "; " + other
 	}
-	if slices.ContainsFunc(limitsCommands(), func(c subcommand) bool { return c.name == lower }) {
-		return "; did you mean limits " + lower + "?"
+	for _, c := range subcommands() {
+		if c.under != nil && slices.ContainsFunc(c.under(), func(c subcommand) bool { return c.name == lower }) {
+			return "; did you mean " + c.name + " " + lower + "?"
+		}
 	}
 	return didYouMean(lower, names)
 }
@@ -183,7 +195,7 @@ func noCommand(fs *flag.FlagSet, all []subcommand) string {
 
 // didYouMean returns "; did you mean X?" for the name nearest to word, or "" if none is near.
 func didYouMean(word string, names []string) string {
-	if near := limit.Nearest(word, names); near != "" {
+	if near := limit.Nearest(strings.ToLower(word), names); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""

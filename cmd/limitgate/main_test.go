@@ -28,6 +28,9 @@ func TestHelp(t *testing.T) {
 		if got, _, code := command(append([]string{"help"}, args...)...); got != own || code != exitOK {
 			t.Errorf("help %s: exit %d, and not what --help prints:\n%s", words, code, got)
 		}
+		if got, _, code := command(append(args, "help")...); len(args) == 1 && (got != own || code != exitOK) {
+			t.Errorf("%s help: exit %d, and not what --help prints:\n%s", words, code, got)
+		}
 	}
 	all, _, _ := command("help")
 	for _, args := range [][]string{{"help", "help"}, {"help", "--help"}, {"--help", "serve"}} {

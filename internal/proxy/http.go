@@ -48,7 +48,7 @@ func (p *Proxy) listenHTTP() (l net.Listener, onUnix bool, err error) {
 	if onUnix {
 		l, err = listenUnix(path, "HTTP", p.settings.NameOf("http.listen"))
 	} else if l, err = net.Listen("tcp", path); err != nil {
-		err = fmt.Errorf("listen for HTTP: %w%s", err, listenAdvice(err, p.settings.NameOf("http.listen")))
+		err = fmt.Errorf("listen for HTTP: %w%s", err, ListenAdvice(err, p.settings.NameOf("http.listen")))
 	}
 	if err != nil {
 		return nil, onUnix, err

@@ -22,11 +22,11 @@ func (p *Proxy) listen() (err error) {
 		}
 	}()
 	if p.front, err = net.Listen("tcp", s.Listen); err != nil {
-		return fmt.Errorf("listen for clients: %w%s", err, listenAdvice(err, s.NameOf("listen")))
+		return fmt.Errorf("listen for clients: %w%s", err, ListenAdvice(err, s.NameOf("listen")))
 	}
 	if s.Admin != "" {
 		if p.admin, err = net.Listen("tcp", s.Admin); err != nil {
-			return fmt.Errorf("listen for admin: %w%s", err, listenAdvice(err, s.NameOf("admin")))
+			return fmt.Errorf("listen for admin: %w%s", err, ListenAdvice(err, s.NameOf("admin")))
 		}
 	}
 	onUnix := false
@@ -75,8 +75,8 @@ func (p *Proxy) closeListeners() {
 	}
 }
 
-// listenAdvice returns the way out of an error of a listener whose address is that of a setting.
-func listenAdvice(err error, setting string) string {
+// ListenAdvice returns the way out of an error of a listener whose address is that of a setting.
+func ListenAdvice(err error, setting string) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Sprintf(" (another process listens there: end it, or set another address by %s)", setting)

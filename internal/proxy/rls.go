@@ -88,7 +88,7 @@ func (r *rateLimitService) listen(s *config.Settings) (err error) {
 	if path, ok := strings.CutPrefix(s.RLS.Listen, config.UnixPrefix); ok {
 		r.front, err = listenUnix(path, "the rate limit service", s.NameOf("rls.listen"))
 	} else if r.front, err = net.Listen("tcp", s.RLS.Listen); err != nil {
-		err = fmt.Errorf("listen for the rate limit service: %w%s", err, listenAdvice(err, s.NameOf("rls.listen")))
+		err = fmt.Errorf("listen for the rate limit service: %w%s", err, ListenAdvice(err, s.NameOf("rls.listen")))
 	}
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (r *rateLimitService) listen(s *config.Settings) (err error) {
 		}
 		if *of.listener, err = net.Listen("tcp", of.addr); err != nil {
 			r.close()
-			return fmt.Errorf("listen for the rate limit service: %w%s", err, listenAdvice(err, s.NameOf(of.setting)))
+			return fmt.Errorf("listen for the rate limit service: %w%s", err, ListenAdvice(err, s.NameOf(of.setting)))
 		}
 	}
 	return nil
