@@ -3,8 +3,6 @@ package limitimport
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -291,18 +289,6 @@ func (n *nginx) add(r *limitRequest) bool {
 		n.uses[r.zone] = append(n.uses[r.zone], r.line)
 	}
 	return true
-}
-
-// remarkShared remarks on limits that were imported of several limit_req with one zone.
-func (n *nginx) remarkShared() {
-	for _, name := range slices.Sorted(maps.Keys(n.uses)) {
-		lines := n.uses[name]
-		for _, line := range lines {
-			if len(lines) > 1 {
-				n.remark(line, "%d of the limit_req that are imported share the units of zone %s in nginx; here each has its own, so that they admit more together", len(lines), cut(name))
-			}
-		}
-	}
 }
 
 // location adds the condition on the path, and reports whether it can be said.
