@@ -58,12 +58,7 @@ func runEnvoy(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	applyEnvoy(settings, er)
-	for name, written := range settings.WrittenAs {
-		theirs := theirPorts[strings.TrimPrefix(written, envPrefix)]
-		if theirs != "" && slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, written+"=") }) {
-			settings.WrittenAs[name] = theirs
-		}
-	}
+	nameTheirPorts(settings, variables)
 	if !settings.UsesRedis() {
 		fmt.Fprintln(env.stderr, "limitgate envoy: REDIS_URL: it is not set, so that counters are in the memory of this process alone")
 	}
@@ -83,6 +78,21 @@ var theirNames = map[string]string{
 
 // theirPorts are those that set ports.
 var theirPorts = map[string]string{"RLS": "GRPC_PORT", "RLS_HTTP": "PORT", "RLS_DEBUG": "DEBUG_PORT", "ADMIN": "PROMETHEUS_ADDR"}
+
+// nameTheirPorts replaces the names of variables that were made of those of envoyproxy/ratelimit by these,
+// for errors of their addresses.
+func nameTheirPorts(s *config.Settings, variables []string) {
+	for name, written := range s.WrittenAs {
+		theirs := theirPorts[strings.TrimPrefix(written, envPrefix)]
+		if theirs == "" || !slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, written+"=") }) {
+			continue
+		}
+		if theirs == "GRPC_PORT" && strings.HasPrefix(s.RLS.Listen, config.UnixPrefix) {
+			theirs = "GRPC_UDS"
+		}
+		s.WrittenAs[name] = theirs
+	}
+}
 
 // ourVariable matches a variable in the place of an error.
 var ourVariable = regexp.MustCompile(`env ` + envPrefix + `(\w+)`)

@@ -145,6 +145,12 @@ func TestEnvoyMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
+	socket := filepath.Join(t.TempDir(), "s")
+	held, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Close() }()
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	for _, row := range []struct {
 		environ, args, want string
@@ -157,6 +163,7 @@ func TestEnvoyMistakes(t *testing.T) {
 		{"GRPC_PORT=0 DEBUG_PORT=0 PORT=" + port, own, "or set another address by PORT)", exitError},
 		{"GRPC_PORT=0 PORT=0 DEBUG_PORT=" + port, own, "or set another address by DEBUG_PORT)", exitError},
 		{"GRPC_PORT=0 USE_PROMETHEUS=true PROMETHEUS_ADDR=127.0.0.1:" + port, "--listen=127.0.0.1:0", "or set another address by PROMETHEUS_ADDR)", exitError},
+		{"GRPC_UDS=" + socket, own, "end it, or set another path by GRPC_UDS)", exitError},
 		{"LIMITGATE_RLS=" + taken.Addr().String(), own, "or set another address by LIMITGATE_RLS)", exitError},
 		{"LIMITGATE_LISTEN=" + taken.Addr().String(), "--admin=127.0.0.1:0", "or set another address by LIMITGATE_LISTEN)", exitError},
 	} {
