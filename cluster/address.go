@@ -72,7 +72,7 @@ func (o *Options) contact(ctx context.Context, addr string, timeout time.Duratio
 		return Contact{}, configError("it speaks TLS: set --redis-tls, or give the address of a port without TLS")
 	case err == nil:
 		line, _, _ := bytes.Cut(answer[:min(len(answer), 60)], []byte("\r"))
-		if bytes.HasPrefix(line, []byte("HTTP/")) {
+		if isHTTP(line) {
 			return Contact{}, configError("it is no Redis, it answers HTTP: name the port of a Redis")
 		}
 		return Contact{}, configError(fmt.Sprintf("it is no Redis: it answers %q", line))
@@ -81,6 +81,12 @@ func (o *Options) contact(ctx context.Context, addr string, timeout time.Duratio
 	default:
 		return Contact{}, errors.New("it ends connections without an answer, so it is no Redis, or not for this machine")
 	}
+}
+
+// isHTTP reports whether a server's first bytes are those of HTTP: a status, a page without one, or the
+// settings of HTTP/2, as gRPC begins.
+func isHTTP(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("HTTP/")) || bytes.HasPrefix(line, []byte("<")) || len(line) > 3 && line[0] == 0 && line[1] == 0 && line[3] == 4
 }
 
 // readContact reads the reply to PING, logs in and reads the role. Either command may be

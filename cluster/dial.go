@@ -55,6 +55,9 @@ func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
 	return l, nil
 }
 
+// errLimitgate is returned for the address of a limitgate, which answers ROLE as a master.
+const errLimitgate = configError("it is a limitgate, not a Redis: name the nodes that its own --redis names")
+
 // handshake sends ROLE, loads the script and probes.
 func (d *dialer) handshake(conn *nodeConn) error {
 	out := resp.AppendCommand(nil, "ROLE")
@@ -70,6 +73,9 @@ func (d *dialer) handshake(conn *nodeConn) error {
 		return fmt.Errorf("%s: %w, its role is %s", d.addr, ErrNotMaster, strings.Join(role[:min(1, len(role))], ""))
 	}
 	if _, err := conn.in.Strings(); err != nil {
+		if strings.Contains(err.Error(), "Limitgate keeps no data") {
+			return errLimitgate
+		}
 		return err
 	}
 	conn.opts.separate = d.opts.SeparateChecks

@@ -261,3 +261,19 @@ func TestHangingUp(t *testing.T) {
 		})
 	}
 }
+
+// TestHandshakeOfLimitgate checks that the log names a node that is a limitgate, instead of the command
+// that it does not know.
+func TestHandshakeOfLimitgate(t *testing.T) {
+	f := startFake(t, []byte("-ERR unknown command 'SCRIPT' ; Limitgate keeps no data, channels or scripts\r\n"), says("!"))
+	o := Options{Addrs: []string{f.addr()}, ReloadInterval: time.Hour, ToLoop: toLoop}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	want := "handshake with " + f.addr() + ": it is a limitgate, not a Redis: name the nodes that its own --redis names"
+	if _, err := s.newDialer(f.addr(), false).dial(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

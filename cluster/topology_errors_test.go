@@ -205,3 +205,14 @@ func notKnown(t *testing.T, s *Store) {
 	default:
 	}
 }
+
+// TestIsHTTP: the first bytes of servers of HTTP, and of others.
+func TestIsHTTP(t *testing.T) {
+	for first, want := range map[string]bool{
+		"HTTP/1.1 400": true, "<html>": true, "\x00\x00\x12\x04\x00": true, "\x00\x00\x12\x05\x00": false, "\x00\x00": false, "+OK": false, "220 smtp": false,
+	} {
+		if isHTTP([]byte(first)) != want {
+			t.Errorf("%q: %t", first, !want)
+		}
+	}
+}

@@ -55,7 +55,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 			soon(t, "reading limits", func() {
 				want := want
 				if what == "a directory" {
-					want = Quote(path) + " is a folder: name a file, or a folder of Envoy's limits by --rls-config"
+					want = Quote(path) + " is a folder: name a file; a folder of Envoy's limits is for limitgate serve --rls-config"
 				}
 				if _, err := ReadLimitsFile(path); err == nil || err.Error() != "read limits: "+want {
 					t.Errorf("limits: %v, want %s", err, want)

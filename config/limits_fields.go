@@ -24,9 +24,21 @@ var documentFields = fields[limit.Document]{
 	},
 }
 
+// documentKeys are keys of documentFields that mean nothing else anywhere.
+var documentKeys = []string{"plans", "default_plan", "shared", "tenants", listsKey, "dimensions", "max_levels", "version"}
+
+// limitKeys are keys of limitFields that mean nothing else above a limit.
+var limitKeys = []string{"id", "by", "rate", "burst", "when", "algorithm", "on_error", "mode", "slots", "lease"}
+
+// indentLimitKey is what to do with one of limitKeys that stands above a limit.
+const indentLimitKey = "it belongs to a limit: indent it as far as the id behind the -"
+
 var dimensionFields = fields[limit.DimensionSpec]{
 	"values": texts(func(spec *limit.DimensionSpec) *[]limit.Text { return &spec.Values }),
 }
+
+// tenantKeys are the keys of tenantFields.
+var tenantKeys = map[string]bool{"plan": true, "overrides": true}
 
 var tenantFields = fields[limit.TenantSpec]{
 	"plan":      text(func(spec *limit.TenantSpec) *limit.Text { return &spec.Plan }),
@@ -80,12 +92,40 @@ func readDimensions(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field s
 
 func readPlans(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
+		if slices.Contains(documentKeys, key.Value) && !isPlan(value) {
+			d.failIndented(key, field)
+			return
+		}
+		if slices.Contains(limitKeys, key.Value) && !hasMappings(value) {
+			d.fail(key, field, indentLimitKey)
+			return
+		}
 		if isNull(value) {
 			d.fail(value, field, "a list of limits belongs here; of a plan without limits say []")
 			return
 		}
 		doc.Plans = append(doc.Plans, limit.PlanSpec{Name: textOf(key), Limits: d.limits(value, field)})
 	})
+}
+
+// isPlan reports whether a node may be that of a plan: a list whose limits count by tenant.
+func isPlan(n *yaml.Node) bool {
+	n = resolveAlias(n)
+	return n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, func(item *yaml.Node) bool {
+		by := valueOf(resolveAlias(item), "by")
+		return by != nil && !slices.ContainsFunc(by.Content, func(dim *yaml.Node) bool { return dim.Value == "tenant" })
+	})
+}
+
+// hasMappings reports whether a node is a list of mappings alone, as that of a plan is.
+func hasMappings(n *yaml.Node) bool {
+	n = resolveAlias(n)
+	return n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, func(item *yaml.Node) bool { return resolveAlias(item).Kind != yaml.MappingNode })
+}
+
+// failIndented records that a key of the document stands below another one.
+func (d *limitsDecoder) failIndented(key *yaml.Node, field string) {
+	d.fail(key, field, "%s belongs at the top level: write it without indentation, as version and plans are", key.Value)
 }
 
 // readLists reports lists beside those that expandLists has removed, or in a table.
@@ -96,7 +136,13 @@ func readLists(d *limitsDecoder, _ *limit.Document, n *yaml.Node, field string) 
 // readTenants records the tenants' node, to be read one tenant at a time.
 func readTenants(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
 	doc.Tenants = func(each func(*limit.TenantSpec)) {
-		d.entries(n, field, func(key, value *yaml.Node, field string) { each(d.tenantOf(textOf(key), value, field)) })
+		d.entries(n, field, func(key, value *yaml.Node, field string) {
+			if slices.Contains(documentKeys, key.Value) && resolveAlias(value).Kind == yaml.SequenceNode {
+				d.failIndented(key, field)
+				return
+			}
+			each(d.tenantOf(textOf(key), value, field))
+		})
 	}
 }
 
@@ -105,6 +151,8 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 	d.tenant = limit.TenantSpec{Name: name, Overrides: d.tenant.Overrides[:0]}
 	switch n = resolveAlias(n); {
 	case isNull(n):
+	case n.Kind == yaml.ScalarNode && tenantKeys[name.Value]:
+		d.fail(n, field, "it belongs to a tenant: indent it below the name of one, TENANT: {%s: %s}", name.Value, plain(n.Value))
 	case n.Kind == yaml.ScalarNode:
 		d.fail(n, field, "the plan and the overrides of a tenant belong here: write {plan: %s}", plain(n.Value))
 	default:
@@ -132,6 +180,10 @@ func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field
 func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 	n = resolveAlias(n)
 	if isNull(n) {
+		return nil
+	}
+	if inner := valueOf(n, "limits"); inner != nil && n.Kind == yaml.MappingNode {
+		d.fail(n, field, "a list of limits belongs here, without the key limits: lines that begin with - id: NAME")
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode {

@@ -212,13 +212,16 @@ func (d *partsDecoder) eachTenant(each func(*limit.TenantSpec)) {
 }
 
 // hasKey reports whether a mapping has a key.
-func hasKey(n *yaml.Node, key string) bool {
+func hasKey(n *yaml.Node, key string) bool { return valueOf(n, key) != nil }
+
+// valueOf returns the value of a key of a mapping, or nil.
+func valueOf(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
-			return true
+			return n.Content[i+1]
 		}
 	}
-	return false
+	return nil
 }
 
 // JoinLimits joins the parts of a limits file, as readable YAML.

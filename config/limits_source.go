@@ -77,7 +77,7 @@ func ReadLimitsFile(path string) ([]byte, error) {
 	}
 	content, err := readRegular(path, limitsBounds)
 	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-		err = fmt.Errorf("%s is a folder: name a file, or a folder of Envoy's limits by --rls-config", Quote(path))
+		err = fmt.Errorf("%s is a folder: name a file; a folder of Envoy's limits is for limitgate serve --rls-config", Quote(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)

@@ -72,6 +72,7 @@ var mistakes = []struct {
 	{args: "--listen localhost:65536", want: `flag --listen: "localhost:65536" is not host:port; the port must be a number from 0 to 65535`},
 	{args: "--listen local\thost:1", want: `flag --listen: "local\thost:1" has a host with a space or control character in it; write for example 127.0.0.1:6380`},
 	{args: "--listen unix:/run/x", want: `flag --listen: "unix:/run/x" looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:6380`},
+	{args: "--listen http://127.0.0.1:6380", want: `flag --listen: "http://..." is a URL; write host:port alone, for example 127.0.0.1:6380`},
 	{args: "--admin /run/x.sock", want: `flag --admin: "/run/x.sock" looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:9180`},
 	{args: "--redis a:1,,b:2", want: "flag --redis: an address is missing between commas; write host:port,host:port"},
 	{args: "--redis 127.0.0.1", want: `flag --redis: "127.0.0.1" has no port; write host:port, for example 127.0.0.1:6379`},
@@ -97,7 +98,7 @@ var mistakes = []struct {
 	{args: "--rls 0.0.0.0:1 --rls-config f --tls-cert c --tls-key k --tls-client-ca a --rls-tls-cert c --rls-tls-key k", want: "flag --rls: rls.listen 0.0.0.0:1 is no loopback address, and would let anybody on the network spend quotas: listen on 127.0.0.1, set --tls-client-ca, or --rls-tls-client-ca beside a certificate of its own, so that clients need a certificate, or say --unsafe-open if a network policy protects it"},
 	{args: "--rls 127.0.0.1:1 --rls-config f --rls-tls-cert c", want: "flag --rls-tls-cert: a certificate needs its key: set --rls-tls-cert and --rls-tls-key"},
 	{args: "--rls 127.0.0.1:1 --rls-config f --rls-tls-client-ca c", want: "flag --rls-tls-client-ca: it belongs to a certificate of the rate limit service: set --rls-tls-cert and --rls-tls-key"},
-	{args: "--redis a:1 --redis-tls --redis-tls-key f", want: "default of redis.tls_cert: a certificate needs its key: set --redis-tls-cert and --redis-tls-key"},
+	{args: "--redis a:1 --redis-tls --redis-tls-key f", want: "the default of --redis-tls-cert: a certificate needs its key: set --redis-tls-cert and --redis-tls-key"},
 	{args: "--redis a:1 --redis-user u", want: "flag --redis-user: the user needs a password: set --redis-password-file or --redis-password-secret"},
 	{args: "--redis a:1 --redis-sentinel master=m,b:2", want: "flag --redis-sentinel: the Sentinels know the address of the master: leave out --redis"},
 	{args: "--redis a:1 --redis-tls --redis-auth iam", want: "flag --redis-auth: tokens of IAM are for a user of a cache: set --redis-user and --redis-iam-cache"},
@@ -150,7 +151,9 @@ var mistakes = []struct {
 	{file: "<<: {pprof: true}", want: "limitgate.yaml:1: the name of a setting belongs here; anchors, aliases and merge keys are not supported"},
 	{file: "[a]: 1", want: "limitgate.yaml:1: the name of a setting belongs here; anchors, aliases and merge keys are not supported"},
 	{file: "- pprof", want: "limitgate.yaml:1: names with values belong here, as in decision_timeout: 5ms"},
-	{file: "privacy: 5", want: "limitgate.yaml:1: privacy: names with values belong here, as in decision_timeout: 5ms"},
+	{file: "privacy: 5", want: "limitgate.yaml:1: privacy: it is a section and has no value of its own; its settings are privacy.ip_secret_file, privacy.ip_secret_previous_file, privacy.ip_max_ttl, privacy.ipv4_prefix, privacy.ipv6_prefix"},
+	{file: "deny_cache: {entries: 5}", want: "limitgate.yaml:1: deny_cache.entries: unknown key; the settings here are deny_cache.size, deny_cache.max_ttl"},
+	{file: "LIMITGATE_RLS: x", want: "limitgate.yaml:1: LIMITGATE_RLS: unknown key; that is its variable, and its key is rls.listen"},
 	{file: "limits: 'x\n\n", want: "limitgate.yaml:1: not readable as YAML: the quote in column 9 is not closed: write another one behind the text"},
 	{file: "pprof: true\n\tlimits: x", want: "limitgate.yaml:2: not readable as YAML: the line is indented by a tab: YAML is indented by spaces alone"},
 	{file: "pprof: true\n---\nlimits: [\n", want: "limitgate.yaml:3: not readable as YAML: the [ is not closed: write ] behind the last value"},
@@ -169,6 +172,11 @@ var mistakes = []struct {
 			"limitgate.yaml:2: nope: unknown key; limitgate serve --help lists the settings\n" +
 			"limitgate.yaml:3: log_level: \"5\" is none of the choices; write debug, info, warn or error",
 	},
+	// Two addresses with one port.
+	{args: "--listen localhost:9180", want: "flag --listen and the default of --admin have the same port 9180 (localhost:9180 and 127.0.0.1:9180): set another port by one of them"},
+	{args: "--http 127.0.0.1:7000", environ: "LIMITGATE_ADMIN=127.0.0.1:7000", want: "env LIMITGATE_ADMIN and flag --http have the same port 7000 (127.0.0.1:7000): set another port by one of them"},
+	{file: "listen: '[::1]:7000'\nadmin: '[0:0::1]:7000'", want: "limitgate.yaml:1: listen and limitgate.yaml:2: admin have the same port 7000 ([::1]:7000 and [0:0::1]:7000): set another port by one of them"},
+	{args: "--http unix:/a --rls unix:/a --rls-config x", want: `flag --http and flag --rls have the same socket "/a": set another path by one of them`},
 	// Of a list that is given twice a person may mean both.
 	{args: "--redis a:1 --redis b:2", want: "flag --redis: it is given twice; write one list with commas, --redis=HOST:PORT,..."},
 	// Names of flags in other programs.

@@ -115,6 +115,10 @@ func ParseRLSExtensions(name string, content []byte) (*RLSExtensions, error) {
 	}
 	d, x := &limitsDecoder{}, &RLSExtensions{File: name}
 	root, ok := d.document(content)
+	if ok && root.Kind != yaml.MappingNode && !isNull(root) {
+		d.fail(root, "", "names with values belong here: version: 1 and domains, as in docs/envoy.md")
+		return nil, &limit.Problems{File: name, List: d.problems}
+	}
 	if ok {
 		mapping(d, x, rlsExtensionsFields, root, "")
 	}

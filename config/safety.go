@@ -25,6 +25,9 @@ func (s *Settings) Validate() error {
 	for _, p := range s.problems() {
 		errs = append(errs, errors.New(p.text))
 	}
+	for _, c := range s.clashes() {
+		errs = append(errs, fmt.Errorf("%s and %s%s", s.NameOf(c.names[0]), s.NameOf(c.names[1]), c.text))
+	}
 	return errors.Join(errs...)
 }
 
@@ -59,8 +62,6 @@ func (s *Settings) httpProblems() (all []problem) {
 	switch {
 	case h.Listen == "" && (h.TenantHeader != "" || h.CostHeader != "" || len(h.DimHeaders) > 0 || len(h.TrustedCIDRs) > 0 || h.Gateway != "" && h.Gateway != "auto"):
 		all = append(all, problem{"http.listen", "settings of HTTP have no effect without an address: say --http 127.0.0.1:8080"})
-	case h.Listen != "" && (h.Listen == s.Listen || h.Listen == s.Admin) && !strings.HasSuffix(h.Listen, ":0"):
-		all = append(all, problem{"http.listen", "it is the address of --listen or --admin too: name another port"})
 	case h.Listen != "" && !strings.HasPrefix(h.Listen, UnixPrefix):
 		all = s.checkListener("http.listen", h.Listen, "let anybody on the network spend quotas")
 	}

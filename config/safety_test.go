@@ -38,7 +38,7 @@ func TestValidateListsEverything(t *testing.T) {
 // Load and Validate must agree on the same settings.
 func TestLoadValidates(t *testing.T) {
 	for _, flag := range []string{"--listen", "--admin"} {
-		args := []string{flag, "0.0.0.0:6380"}
+		args := []string{flag, "0.0.0.0:7380"}
 		if _, _, err := load(args, nil, ""); err == nil || !strings.HasPrefix(err.Error(), "flag "+flag+": ") {
 			t.Errorf("%q: %v", args, err)
 		}

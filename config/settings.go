@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -164,9 +165,18 @@ type Settings struct {
 	// JSON asks to print them as JSON.
 	JSON bool
 
+	// WrittenAs are the flags and variables, and the lines of the settings file, that gave settings, by the
+	// name of a setting; those with their default are not there.
+	WrittenAs map[string]string
+
 	// Warnings are sentences about names of settings that have changed, and about values that
 	// are seldom meant.
 	Warnings []string
+}
+
+// NameOf returns how the user named a setting: by its flag, unless WrittenAs has another name.
+func (s *Settings) NameOf(name string) string {
+	return cmp.Or(s.WrittenAs[name], newTable(new(Settings)).named(name).flag())
 }
 
 // NeedsAuth reports whether clients must authenticate.
@@ -249,6 +259,7 @@ func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Set
 	if err := errors.Join(mistakes...); err != nil {
 		return nil, nil, nil, err
 	}
+	s.WrittenAs = l.writtenAs()
 	s.Warnings = slices.Concat(file.warnings, env.warnings, flags.warnings)
 	if s.UsesRedis() {
 		s.Warnings = append(s.Warnings, PatienceWarnings(s.DecisionTimeout)...)

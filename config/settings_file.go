@@ -93,6 +93,10 @@ func (f *settingsFile) mapping(n *yaml.Node, section string) {
 	if n.ShortTag() == "!!null" {
 		return
 	}
+	if n.Kind != yaml.MappingNode && section != "" {
+		f.fail(n.Line, section, "it is a section and has no value of its own; its settings are %s", strings.Join(f.settingsOf(section), ", "))
+		return
+	}
 	if n.Kind != yaml.MappingNode {
 		f.fail(n.Line, section, "names with values belong here, as in decision_timeout: 5ms")
 		return
@@ -140,16 +144,40 @@ func (f *settingsFile) isSection(name string) bool {
 	return slices.ContainsFunc(f.table, func(r *setting) bool { return strings.HasPrefix(r.name, name+".") })
 }
 
+// settingsOf returns the names of the settings of a section.
+func (f *settingsFile) settingsOf(section string) []string {
+	names := f.table.keys((*setting).key, anywhere)
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, section+".") })
+}
+
 func (f *settingsFile) failUnknownKey(line int, name string) {
-	hint := "limitgate serve --help lists the settings"
-	if slices.Contains([]string{"plans", "default_plan", "shared", "tenants", "lists", "dimensions"}, name) {
+	section, last, nested := strings.Cut(name, ".")
+	switch r, _ := f.table.find((*setting).env, envName, name); {
+	case slices.Contains(documentKeys, name):
 		f.fail(line, name, "unknown key; it is one of a limits file: name that by --limits")
-		return
+	case r != nil:
+		f.fail(line, name, "unknown key; that is its variable, and its key is %s", r.name)
+	case nested && f.isSection(section):
+		f.fail(line, name, "unknown key; %s", nearIn(last, f.settingsOf(section), section+"."))
+	default:
+		hint := "limitgate serve --help lists the settings"
+		if near := limit.Nearest(name, f.table.keys((*setting).key, anywhere)); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		f.fail(line, name, "unknown key; %s", hint)
 	}
-	if near := limit.Nearest(name, f.table.keys((*setting).key, anywhere)); near != "" {
-		hint = "did you mean " + near + "?"
+}
+
+// nearIn returns which of the names of a section a word means, or all of them.
+func nearIn(word string, names []string, prefix string) string {
+	var short []string
+	for _, name := range names {
+		short = append(short, strings.TrimPrefix(name, prefix))
 	}
-	f.fail(line, name, "unknown key; %s", hint)
+	if near := limit.Nearest(word, short); near != "" {
+		return "did you mean " + prefix + near + "?"
+	}
+	return "the settings here are " + strings.Join(names, ", ")
 }
 
 // value reads the value of a setting, which has a name in the file, as text, if its shape fits.

@@ -118,10 +118,6 @@ func httpAddress(to *string) value {
 		case unix:
 		case strings.HasPrefix(text, "/"):
 			return fmt.Errorf("%s is a path; write unix:%s for a Unix socket", Quote(text), plain(text))
-		case strings.Contains(text, "://"):
-			return fmt.Errorf("%s is a URL; write host:port alone, for example 127.0.0.1:8080", Quote(text))
-		case !strings.Contains(text, ":"):
-			return fmt.Errorf("%s is not host:port; write for example 127.0.0.1:8080", Quote(text))
 		default:
 			if err := checkAddress(text, 0, "8080"); err != nil {
 				return err

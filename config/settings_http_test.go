@@ -11,7 +11,7 @@ func TestHTTPMistakes(t *testing.T) {
 		{"--http=8080", `"8080" is not host:port; write for example 127.0.0.1:8080`},
 		{"--http=/tmp/x.sock", `"/tmp/x.sock" is a path; write unix:/tmp/x.sock for a Unix socket`},
 		{"--http=http://127.0.0.1:8080", "is a URL; write host:port alone, for example 127.0.0.1:8080"},
-		{"--http=127.0.0.1:6380", "it is the address of --listen or --admin too: name another port"},
+		{"--http=127.0.0.1:6380", "the default of --listen and flag --http have the same port 6380 (127.0.0.1:6380): set another port by one of them"},
 		{"--http-gateway=nginx", "settings of HTTP have no effect without an address: say --http 127.0.0.1:8080"},
 		{"--http=unix:limitgate.sock", "has no absolute path; write for example unix:/run/limitgate/http.sock"},
 		{"--http=unix:/" + strings.Repeat("a", 103), "the path of a Unix socket has at most 103 bytes"},

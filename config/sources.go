@@ -80,7 +80,7 @@ func (src *source) errs() []error {
 func defaults(t settings) *source {
 	src := new(source)
 	for _, r := range t {
-		src.given = append(src.given, given{setting: r, text: r.initial, source: "default", place: "default of " + r.name})
+		src.given = append(src.given, given{setting: r, text: r.initial, source: "default", place: "the default of " + r.flag()})
 	}
 	return src
 }
@@ -140,7 +140,30 @@ func (l *loading) validate(t settings, s *Settings) []error {
 			errs = append(errs, fmt.Errorf("%s: %w", g.place, errors.New(p.text)))
 		}
 	}
+	for _, c := range s.clashes() {
+		if !l.failed[c.names[0]] && !l.failed[c.names[1]] {
+			errs = append(errs, fmt.Errorf("%s and %s%s", l.used[t.named(c.names[0])].label(), l.used[t.named(c.names[1])].label(), c.text))
+		}
+	}
 	return errs
+}
+
+// writtenAs returns the names of the settings that are not given by a flag, as they are written.
+func (l *loading) writtenAs() map[string]string {
+	var all map[string]string
+	for r, g := range l.used {
+		if g.source == "default" || g.written == r.flag() {
+			continue
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[r.name] = g.written
+		if g.line > 0 {
+			all[r.name] = g.written + " in " + g.place
+		}
+	}
+	return all
 }
 
 // origins returns the origin of each setting. Settings that ask for an action of the

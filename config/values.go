@@ -237,6 +237,9 @@ func checkAddress(text string, least int, usual string) error {
 	if host, number, found := strings.Cut(text, "/"); found && strings.Contains(host, ":") && isNumber(number) {
 		return fmt.Errorf("%s has a number behind a slash; a database of Redis is named as redis://%s", Quote(text), plain(text))
 	}
+	if strings.Contains(text, "://") {
+		return fmt.Errorf("%s is a URL; write host:port alone, for example 127.0.0.1:%s", Quote(text), usual)
+	}
 	if strings.HasPrefix(text, "unix:") || strings.ContainsAny(text, `/\`) || strings.HasPrefix(text, "@") {
 		return fmt.Errorf("%s looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:%s", Quote(text), usual)
 	}

@@ -59,6 +59,9 @@ func knownKeys(unknown, field string, names []string) string {
 	if field == "limits" {
 		return "limits stand in plans, by the name of each plan, and in shared"
 	}
+	if slices.Contains(names, "plans") && slices.Contains(limitKeys, unknown) {
+		return indentLimitKey
+	}
 	if other := otherKeys[strings.ToLower(unknown)]; other != "" && slices.Contains(names, "when") {
 		return other
 	}

@@ -138,7 +138,7 @@ func TestBypassMistakes(t *testing.T) {
 	}{
 		{[]string{"bypass"}, 64, "say key or token"},
 		{[]string{"bypass", "key", key}, 64, "--id, and behind it the files"},
-		{[]string{"bypass", "key", "--id", "other", key, key + ".json"}, 1, "file exists"},
+		{[]string{"bypass", "key", "--id", "other", key, key + ".json"}, 1, "exists already: name a new file"},
 		{[]string{"bypass", "key", "--id", "k", key + "3", key + ".json"}, 1, "has a key k: choose another id"},
 		{[]string{"bypass", "key", "--id", "k", key + "3", key}, 1, "read JWKS"},
 		{[]string{"bypass", "token", "--key", key, "--id", "a", "--name", "n", "--rate", "1/s"}, 64, "--for is needed, a time of at most 8784h"},

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"bytes"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -37,8 +36,7 @@ func TestDemoAWS(t *testing.T) {
 	demo.Dir = ".."
 	demo.Env = append(os.Environ(),
 		"PATH="+filepath.Dir(os.Getenv("LIMITGATE_MOTO"))+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"LIMITGATE_LISTEN=127.0.0.1:"+ports[1], "LIMITGATE_ADMIN=127.0.0.1:"+ports[2],
-		fmt.Sprintf("DEMO_REPLACE=s/5566/%s/g; s|limitgate check|limitgate check --addr 127.0.0.1:%s|; s|bin/limitgate|%s|g", ports[0], ports[1], binaries.release),
+		"DEMO_EMULATOR_PORT="+ports[0], "DEMO_PORT="+ports[1], "DEMO_ADMIN_PORT="+ports[2], "DEMO_REPLACE=s|bin/limitgate|"+binaries.release+"|g",
 	)
 	var out, errs bytes.Buffer
 	demo.Stdout, demo.Stderr = &out, &errs
@@ -64,5 +62,27 @@ func TestDemoAWS(t *testing.T) {
 	}
 	if shown < 10 {
 		t.Errorf("only %d lines are compared", shown)
+	}
+}
+
+// TestDemoAWSPorts: a port that is in use is reported before anything starts, and how to choose another one.
+func TestDemoAWSPorts(t *testing.T) {
+	leftout.WithoutAWS(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	free := freePorts(t, 3)
+	for i, name := range []string{"DEMO_EMULATOR_PORT", "DEMO_PORT", "DEMO_ADMIN_PORT"} {
+		demo := exec.Command("bash", "scripts/demo_aws.sh")
+		demo.Dir = ".."
+		demo.Env = append(os.Environ(), "PATH="+filepath.Dir(os.Getenv("LIMITGATE_MOTO"))+string(os.PathListSeparator)+os.Getenv("PATH"),
+			"DEMO_EMULATOR_PORT="+free[0], "DEMO_PORT="+free[1], "DEMO_ADMIN_PORT="+free[2], name+"="+port)
+		out, err := demo.CombinedOutput()
+		if err == nil || !strings.HasPrefix(string(out), "make demo-aws: port "+port+" is in use, and the ") || !strings.Contains(string(out), "choose another port, such as make demo-aws "+name+"=") || strings.Count(string(out), "\n") > 1 {
+			t.Errorf("%d: %v\n%s", i, err, out)
+		}
 	}
 }

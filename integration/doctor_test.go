@@ -105,12 +105,19 @@ func TestDoctorExits(t *testing.T) {
 	}
 }
 
-// TestDoctorOfLimitgate: the address of a proxy instead of its store's results in one
-// clear error.
-func TestDoctorOfLimitgate(t *testing.T) {
+// TestRedisIsLimitgate: the address of a proxy instead of its store's results in one clear error of each
+// command that takes --redis.
+func TestRedisIsLimitgate(t *testing.T) {
 	p := serve(t, "", exact...)
-	_, errs, code := run(t, nil, "doctor", "--redis", p.addr)
-	if code != 1 || errs != "limitgate: doctor: "+p.addr+" is a limitgate, not a Redis: name the nodes that its own --redis names\n" {
-		t.Errorf("exit %d: %s", code, errs)
+	want := p.addr + " is a limitgate, not a Redis: name the nodes that its own --redis names\n"
+	for args, begin := range map[string]string{
+		"doctor --redis ": "limitgate: doctor: ",
+		"drill fail-open --run --addr " + p.addr + " --redis ": "limitgate: drill: ",
+		"serve --listen 127.0.0.1:0 --admin= --redis ":         "limitgate: open store: ",
+	} {
+		_, errs, code := run(t, nil, strings.Fields(args+p.addr)...)
+		if code != 1 || !strings.HasSuffix("\n"+errs, "\n"+begin+want) {
+			t.Errorf("%s: exit %d: %s", args, code, errs)
+		}
 	}
 }

@@ -48,6 +48,11 @@ T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
 	if code != 0 || !strings.Contains(got, "version 1  by ann  add") || !strings.Contains(errs, "no tenant gold is in the audit; these are the changes of PLAN#gold") {
 		t.Errorf("the history of a plan by its name: %d\n%s%s", code, got, errs)
 	}
+	for _, row := range []struct{ to, item string }{{"3", "acme"}, {"1", "PLAN#gold"}} { // deleted, and as it was
+		if out, errs, code := s.limits("rollback", "--bucket", auditBucket, "--to", row.to, "--yes", tableURL, row.item); code != 0 || out != "no difference\n" || errs != "" {
+			t.Errorf("a rollback of %s to what it is: %d\n%s%s", row.item, code, out, errs)
+		}
+	}
 	if _, errs, code := s.limits("rollback", "--bucket", auditBucket, "--to", "1", "--yes", tableURL, "gold"); code != 1 || !strings.Contains(errs, "write PLAN#gold for the plan") {
 		t.Errorf("a rollback of a plan by its name: %d\n%s", code, errs)
 	}

@@ -70,9 +70,15 @@ func keyOfArg(arg string) string {
 	return table.PrefixTenant + arg
 }
 
+// bucketScheme begins the URL of a bucket, whose name alone is wanted.
+const bucketScheme = "s3://"
+
 // history returns the audit entries of the item that an argument names, and its key. A name is that
 // of a tenant or, if the audit has none of that name, of a plan.
 func history(ctx context.Context, name, arg string) (key string, entries []audit.Entry, err error) {
+	if plain, ok := strings.CutPrefix(name, bucketScheme); ok {
+		return "", nil, config.Mistake("--bucket is the name alone: " + plain)
+	}
 	aws, err := awsclient.Load(ctx)
 	if err != nil {
 		return "", nil, err
@@ -157,7 +163,11 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	return t.apply(ctx, env, []table.Change{c}, pushOptions{yes: *yes, actor: *actor})
+	changes := []table.Change{c}
+	if c.Before == nil && c.After == nil || c.Before != nil && c.After != nil && table.Equal(c.Before.Body, c.After) {
+		changes = nil // a version like the present one would be empty
+	}
+	return t.apply(ctx, env, changes, pushOptions{yes: *yes, actor: *actor})
 }
 
 // entriesOfTable returns the entries of one table, and those that do not say of which they are.

@@ -56,7 +56,7 @@ func runBypass(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	fmt.Fprintln(env.stderr, "limitgate bypass: say key or token, such as "+bypassExamples[0]+"; limitgate bypass --help says more")
+	fmt.Fprintln(env.stderr, "limitgate bypass: "+noCommand(fs, bypassCommands())+"say key or token, such as "+bypassExamples[0]+"; limitgate bypass --help says more")
 	return exitUsage
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -155,6 +157,10 @@ func explainDial(addr string, err error) error {
 		return fmt.Errorf("%w (%s answers HTTP: the address is that of --listen, not of --admin or --http)", err, addr)
 	case errors.As(err, &network) && network.Op == "dial":
 		return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
+	case strings.Contains(err.Error(), "invalid reply"), strings.Contains(err.Error(), "can't parse"):
+		return fmt.Errorf("%w (%s does not speak the protocol of Redis: name the --listen address of a limitgate)", err, addr)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w (%s takes connections and does not answer in time: is that the --listen address of a limitgate?)", err, addr)
 	case redis.HasErrorPrefix(err, "unknown command"), redis.HasErrorPrefix(err, "DENIED"):
 		return fmt.Errorf("%w (%s is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis %[2]s)", err, addr)
 	case redis.HasErrorPrefix(err, "WRONGPASS"):

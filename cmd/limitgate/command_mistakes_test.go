@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -40,12 +43,28 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"drill", "fail-open", "--run", "--redis", "127.0.0.1:1", "--addr", "localhost"}, `--addr "localhost" has no port`},
 		{[]string{"limits", "watch", "--updates", "foo", "dynamodb://limits"}, `--updates: "foo" is neither the ARN of an SNS topic nor the URL of an SQS queue: arn:aws:sns:REGION:ACCOUNT:TOPIC`},
 		{[]string{"limits", "acme"}, "limitgate limits --addr ADDRESS asks a running limitgate"},
-		{[]string{"doctor", "--backstop-total-rate", "x"}, "parse error; write a number, for example 100; limitgate doctor --help"},
+		{[]string{"doctor", "--backstop-total-rate", "x"}, `flag --backstop-total-rate: "x" is not a whole number; write for example 100; limitgate doctor --help`},
+		{[]string{"drill", "--rate", "99999999999999999999"}, `flag --rate: "99999999999999999999" is out of bounds; limitgate drill --help`},
+		{[]string{"edge", "waf", "--margin", "x", sample}, `flag --margin: "x" is not a number; write for example 100 or 1.5`},
+		{[]string{"plan", "--rps", "1 million"}, `plan: flag --rps: "1 million" is not a number: write for example 50000, 50k or 1.5M; limitgate plan --help`},
+		{[]string{"rollout", "start", "--percent", "half"}, `rollout start: flag --percent: "half" is not a percentage; write for example 5 or 0.5%; limitgate`},
+		{[]string{"rollout", "start", "--percent", "500"}, `rollout start: flag --percent: "500" is out of bounds; write 0 to 100; limitgate`},
+		{[]string{"bypass", "keys"}, `there is no command "keys" of bypass; did you mean key?; say key or token`},
+		{[]string{"controlplane", "--table", "limits", "--topic", "arn:aws:sns:x:1:t", "--leases", "limits"}, "--leases is the table of limits, limits: name a table of its own"},
+		{[]string{"controlplane", "--table", "limits", "--topic", "arn:aws:sns:x:1:t", "--leases", "dynamodb://l"}, "--leases is the name alone: l"},
+		{[]string{"controlplane", "--table", "limits", "--topic", "arn:aws:sns:x:1:t", "--leases", "l", "--audit-bucket", "s3://b"}, "--audit-bucket is the name alone: b"},
+		{[]string{"controlplane", "--table", "limits", "--topic", "arn:aws:sns:x:1:t", "--leases", "l", "--admin", "localhost"}, `controlplane: --admin "localhost" has no port: write HOST:PORT, for example 127.0.0.1:9180`},
+		{[]string{"audit", "--bucket", "s3://b", "acme"}, "--bucket is the name alone: b"},
+		{[]string{"limits", "import", "nginx.conf"}, `there is no import of "nginx.conf"; there are nginx, kong, rules and envoy: limitgate limits import nginx nginx.conf > limits.yaml`},
+		{[]string{"drill", "FAILOVER"}, "did you mean failover?"},
+		{[]string{"token"}, `there is no command "token"; did you mean bypass token?`},
+		{[]string{"validate", sample}, `there is no command "validate"; did you mean limits lint?`},
+		{[]string{"denials"}, "did you mean denied?"},
 		{[]string{"doctor", "--host", "x"}, "did you mean --redis?"},
 		{[]string{"controlplane", "--table", "limits", "--topic", "limits", "--leases", "leases"}, `--topic "limits" is not the ARN of an SNS topic: arn:aws:sns:REGION:ACCOUNT:limits`},
 		{[]string{"controlplane", "--table", "dynamodb://limits", "--topic", "arn:aws:sns:x:1:limits", "--leases", "leases"}, "--table is the name alone: limits"},
 		{[]string{"doctor", "--config", "x"}, "did you mean --limits?"},
-		{[]string{"limits", "lint", "--config", "x", sample}, "flag provided but not defined: -config; limitgate limits lint --help lists the flags"},
+		{[]string{"limits", "lint", "--config", "x", sample}, "unknown flag --config; limitgate limits lint --help lists the flags"},
 		{[]string{"doctor", "--redis", "127.0.0.1:1", "--redis", "127.0.0.1:2"}, "flag --redis: it is given twice; write one list with commas, --redis=HOST:PORT,..."},
 		{[]string{"doctor", "127.0.0.1:6379"}, `"127.0.0.1:6379" is not a flag: name the nodes by --redis`},
 		{[]string{"limits", "lint", "dynamodb://limits"}, "dynamodb://limits is a table, and a file is needed: limitgate limits pull dynamodb://limits > limits.yaml writes one"},
@@ -61,6 +80,10 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"limits", "explain", "--domain", "shop", sample, "acme", "-", "-"}, "--domain has no effect on a limits file: it belongs to a folder of Envoy's limits"},
 		{[]string{"limits", "explain", shopLimits}, "descriptors are needed: limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
 		{[]string{"limits", "explain", shopLimits, "tenant"}, `"tenant" is no entry: write KEY=VALUE`},
+		{[]string{"limits", "explain", shopLimits, "acme", "-", "-"}, shopLimits + `" is a folder of Envoy's limits: for a tenant name a limits file`},
+		{[]string{"limits", "suggest", folder}, "read access log: read log: \"" + folder + "\" is a folder: name a file"},
+		{[]string{"limits", "import", "nginx", folder}, "\" is a folder: name a file; a folder of Envoy's limits is for limitgate serve --rls-config"},
+		{[]string{"bypass", "key", "--id", "x", noPlan, filepath.Join(folder, "new.json")}, "write key: \"" + noPlan + "\" exists already: name a new file"},
 		{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
 		{[]string{"limits", "lint", heavy}, heavy + " is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (read folder: "},
 		{[]string{"limits", "lint", shopLimits + "/shop.yaml"}, "shop.yaml:3: it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + shopLimits + ", or limitgate serve --rls-config "},
@@ -70,7 +93,7 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"limits", "explain", sample, "acme"}, `tenant, op and ip are needed: limitgate limits explain limits.yaml acme "POST /v1/payments" 203.0.113.7`},
 		{[]string{"replay"}, "are needed: limitgate replay --limits limits.yaml access.log.gz"},
 		{[]string{"controlplane", "--table", "t", "--topic", "arn:aws:sns:x:1:t"}, "--leases is missing: limitgate controlplane --table limits"},
-		{[]string{"controlplane", "--table"}, "flag needs an argument: -table; write --table NAME"},
+		{[]string{"controlplane", "--table"}, "flag --table: the value is missing; write --table NAME"},
 		{[]string{"rollout", "start"}, "--gate is missing: limitgate rollout start --gate appconfig://"},
 		{[]string{"rollout", "abort", "--gate", "appconfig://a/b/c", "x"}, "the last argument is the table, dynamodb://TABLE: limitgate rollout abort --gate appconfig://abc1234/def5678/ghi9012 dynamodb://limits"},
 		{[]string{"rollout", "strt"}, `there is no command "strt" of rollout; did you mean start?`},
@@ -83,5 +106,14 @@ func TestCommandMistakes(t *testing.T) {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
 		}
+	}
+}
+
+// TestNoPermission: root, who may run the tests, has all rights.
+func TestNoPermission(t *testing.T) {
+	err := fmt.Errorf("read limits: %w", &fs.PathError{Op: "open", Path: "a.yaml", Err: syscall.EACCES})
+	const want = "read limits: open a.yaml: permission denied (this user may not open it: change the mode or the owner of the file, or of its folder)"
+	if got := new(environment).withFlag(err); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/controlplane/admission"
 	"github.com/limitgate/limitgate/controlplane/appconfig"
@@ -26,6 +28,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/internal/adminserver"
 	"github.com/limitgate/limitgate/internal/awsclient"
+	"github.com/limitgate/limitgate/internal/proxy"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/metrics"
 )
@@ -71,20 +74,8 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if o.gate != "" && o.cells == "" {
-		fmt.Fprintln(env.stderr, "limitgate controlplane: --rollout-gate needs --cells, the table in which proxies say that a revision denies too much")
-		return exitUsage
-	}
-	if problem := missingFlags(fs, 0, "table", "topic", "leases"); problem != "" {
-		fmt.Fprintf(env.stderr, "limitgate controlplane: %s: %s\n", problem, controlPlaneExample)
-		return exitUsage
-	}
-	if !strings.HasPrefix(o.topic, "arn:") {
-		fmt.Fprintf(env.stderr, "limitgate controlplane: --topic %q is not the ARN of an SNS topic: arn:aws:sns:REGION:ACCOUNT:%s\n", o.topic, o.topic)
-		return exitUsage
-	}
-	if name, ok := strings.CutPrefix(o.table, "dynamodb://"); ok {
-		fmt.Fprintf(env.stderr, "limitgate controlplane: --table is the name alone: %s\n", name)
+	if problem := o.problem(fs); problem != "" {
+		fmt.Fprintf(env.stderr, "limitgate controlplane: %s\n", problem)
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
@@ -97,6 +88,35 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	return exitOK
+}
+
+// problem returns what is wrong with the flags and what would be right, or "".
+func (o *planeOptions) problem(fs *flag.FlagSet) string {
+	if o.gate != "" && o.cells == "" {
+		return "--rollout-gate needs --cells, the table in which proxies say that a revision denies too much"
+	}
+	if missing := missingFlags(fs, 0, "table", "topic", "leases"); missing != "" {
+		return missing + ": " + controlPlaneExample
+	}
+	for _, of := range []struct{ flag, name, scheme string }{
+		{"table", o.table, config.LimitsTablePrefix}, {"leases", o.leases, config.LimitsTablePrefix}, {"cells", o.cells, config.LimitsTablePrefix}, {"audit-bucket", o.bucket, bucketScheme},
+	} {
+		if name, ok := strings.CutPrefix(of.name, of.scheme); ok {
+			return "--" + of.flag + " is the name alone: " + name
+		}
+		if of.flag != "table" && of.scheme == config.LimitsTablePrefix && of.name == o.table {
+			return fmt.Sprintf("--%s is the table of limits, %s: name a table of its own", of.flag, o.table)
+		}
+	}
+	if !strings.HasPrefix(o.topic, "arn:") {
+		return fmt.Sprintf("--topic %q is not the ARN of an SNS topic: arn:aws:sns:REGION:ACCOUNT:%s", o.topic, o.topic)
+	}
+	if o.admin != "" {
+		if err := checkAddr("admin", o.admin, "127.0.0.1:9180"); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 // plane is a running control plane.
@@ -219,7 +239,7 @@ const adminGrace = 2 * time.Second
 func (p *plane) addAdmin() error {
 	listener, err := net.Listen("tcp", p.options.admin)
 	if err != nil {
-		return fmt.Errorf("listen for admin: %w", err)
+		return fmt.Errorf("listen for admin: %w%s", err, proxy.ListenAdvice(err, "--admin"))
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()

@@ -41,6 +41,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "doctor", doctorAbout, "limitgate doctor --redis 10.0.0.1:6379,10.0.0.2:6379")
 	var settings config.Settings
 	checkRedis := config.RedisFlags(fs, &settings)
+	fs.Lookup("redis").Usage = "nodes of the Redis Cluster, or the one Redis, to examine"
 	asJSON := fs.Bool("json", false, "print the report as JSON")
 	timeout := fs.Duration("timeout", 10*time.Second, "how long all of it may take")
 	decision := fs.Duration("decision-timeout", 5*time.Millisecond, "the one that serve is given: round trips are judged by it")
@@ -86,10 +87,8 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	if report.Verdict == doctor.SeverityFail {
-		for _, addr := range client.Options.Addrs {
-			if isLimitgate(ctx, addr) {
-				return fail(env, fmt.Errorf("doctor: %s is a limitgate, not a Redis: name the nodes that its own --redis names", addr))
-			}
+		if err := checkNoLimitgate(ctx, client.Options.Addrs); err != nil {
+			return fail(env, fmt.Errorf("doctor: %w", err))
 		}
 	}
 	if err := writeMeasured(report, *measure, settings.UsesRedisTLS(), time.Now()); err != nil {
@@ -113,6 +112,16 @@ func printReport(env *environment, report *doctor.Report, asJSON bool) int {
 		return exitError
 	}
 	return exitOK
+}
+
+// checkNoLimitgate returns an error if an address of --redis is that of a limitgate.
+func checkNoLimitgate(ctx context.Context, addrs []string) error {
+	for _, addr := range addrs {
+		if isLimitgate(ctx, addr) {
+			return fmt.Errorf("%s is a limitgate, not a Redis: name the nodes that its own --redis names", addr)
+		}
+	}
+	return nil
 }
 
 // isLimitgate reports whether a limitgate answers at addr.

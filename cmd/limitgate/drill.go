@@ -63,6 +63,7 @@ func (f *drillFlags) define(fs *flag.FlagSet) {
 	fs.DurationVar(&f.onWait, "timeout", 5*time.Second, "how long to wait for an answer")
 	f.clientFlags.define(fs)
 	f.checkRedis = config.RedisFlags(fs, &f.settings)
+	fs.Lookup("redis").Usage = "with --run the store, by the nodes that --redis of that limitgate names"
 }
 
 func runDrill(ctx context.Context, env *environment, args []string) int {

@@ -68,11 +68,22 @@ func (f *drillFlags) openStore(ctx context.Context) (*drill.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkNoLimitgate(ctx, how.Options.Addrs); err != nil {
+		return nil, err
+	}
 	prober, err := cluster.NewProber(how.Options)
 	if err != nil {
 		return nil, err
 	}
-	return drill.OpenStore(ctx, how.Options.Addrs, prober.AnyClient)
+	var errs []error
+	for _, addr := range how.Options.Addrs {
+		_, err := prober.Contact(ctx, addr)
+		if err == nil {
+			return drill.OpenStore(ctx, how.Options.Addrs, prober.AnyClient)
+		}
+		errs = append(errs, fmt.Errorf("find masters by %s: %s", addr, cluster.Explain(err)))
+	}
+	return nil, errors.Join(errs...)
 }
 
 // checkSameStore returns an error unless the limitgate uses the masters of the store.

@@ -28,6 +28,18 @@ func TestDrillPrints(t *testing.T) {
 	}
 }
 
+// TestRedisHelp: commands that need a Redis do not offer to do without.
+func TestRedisHelp(t *testing.T) {
+	for name, want := range map[string]string{
+		"drill":  "with --run the store, by the nodes that --redis of that limitgate names\n",
+		"doctor": "nodes of the Redis Cluster, or the one Redis, to examine\n",
+	} {
+		if out, _, _ := command(name, "--help"); !strings.Contains(out, want) || strings.Contains(out, "in memory\n") {
+			t.Errorf("%s:\n%s", name, out)
+		}
+	}
+}
+
 // TestDrillCommands checks that the commands of limitgate in the drills exist, with their flags.
 func TestDrillCommands(t *testing.T) {
 	checked := 0
@@ -73,7 +85,7 @@ func TestDrillMistakes(t *testing.T) {
 		{"failover --run --redis 127.0.0.1:1 --within 1ms", "--within is 1ms: want 1s to 1m0s", exitUsage},
 		{"failover --run --redis 127.0.0.1:1 --rate 5000", "--rate is 5000: want 1 to 1000", exitUsage},
 		{"failover --run --redis 127.0.0.1:1 --timeout 0s", "--timeout must be above zero", exitUsage},
-		{"failover --run --redis 127.0.0.1:1", "drill: find masters by 127.0.0.1:1: connect: dial tcp", exitError},
+		{"failover --run --redis 127.0.0.1:1", "drill: find masters by 127.0.0.1:1: connection refused: start Redis, or correct the address", exitError},
 	} {
 		args := append([]string{"drill"}, strings.Fields(row.args)...)
 		if out, errs, code := command(args...); code != row.code || out != "" || !strings.Contains(errs, row.want) {

@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +42,8 @@ func runEnvoy(ctx context.Context, env *environment, args []string) int {
 		return exitUsage
 	}
 	// The first of two variables counts, so that those of limitgate win.
-	env.environ = append(env.environ, missingFrom(env.environ, envoyVariables(er))...)
+	variables := missingFrom(env.environ, envoyVariables(er))
+	env.environ = append(env.environ, variables...)
 	settings, origins, rest, err := config.Load(args, env.environ, config.ReadSettingsFile)
 	err = inTheirNames(err)
 	if errors.Is(err, flag.ErrHelp) {
@@ -55,6 +58,7 @@ func runEnvoy(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	applyEnvoy(settings, er)
+	nameTheirPorts(settings, variables)
 	if !settings.UsesRedis() {
 		fmt.Fprintln(env.stderr, "limitgate envoy: REDIS_URL: it is not set, so that counters are in the memory of this process alone")
 	}
@@ -72,6 +76,27 @@ var theirNames = map[string]string{
 	"REDIS_TLS_CA": "REDIS_TLS_CACERT", "REDIS_TLS_CERT": "REDIS_TLS_CLIENT_CERT", "REDIS_TLS_KEY": "REDIS_TLS_CLIENT_KEY",
 }
 
+// theirPorts are those that set ports.
+var theirPorts = map[string]string{"RLS": "GRPC_PORT", "RLS_HTTP": "PORT", "RLS_DEBUG": "DEBUG_PORT", "ADMIN": "PROMETHEUS_ADDR"}
+
+// nameTheirPorts replaces the names of variables that were made of those of envoyproxy/ratelimit by these,
+// for errors of their addresses.
+func nameTheirPorts(s *config.Settings, variables []string) {
+	for name, written := range s.WrittenAs {
+		theirs := theirPorts[strings.TrimPrefix(written, envPrefix)]
+		if theirs == "" || !slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, written+"=") }) {
+			continue
+		}
+		if theirs == "GRPC_PORT" && strings.HasPrefix(s.RLS.Listen, config.UnixPrefix) {
+			theirs = "GRPC_UDS"
+		}
+		s.WrittenAs[name] = theirs
+	}
+}
+
+// ourVariable matches a variable in the place of an error.
+var ourVariable = regexp.MustCompile(`env ` + envPrefix + `(\w+)`)
+
 // inTheirNames returns the error with the variables of envoyproxy/ratelimit beside those that they set.
 func inTheirNames(err error) error {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
@@ -79,10 +104,21 @@ func inTheirNames(err error) error {
 	}
 	lines := strings.Split(err.Error(), "\n")
 	for i, line := range lines {
-		name, rest, found := strings.Cut(strings.TrimPrefix(line, "env "+envPrefix), ": ")
-		if theirs := theirNames[name]; found && theirs != "" && strings.HasPrefix(line, "env ") {
-			lines[i] = "env " + theirs + " (" + envPrefix + name + "): " + rest
+		names := theirNames
+		place, _, found := strings.Cut(line, ": ")
+		if before, _, same := strings.Cut(line, config.SamePort); same {
+			names, place, found = theirPorts, before, true
 		}
+		if !found {
+			continue
+		}
+		lines[i] = ourVariable.ReplaceAllStringFunc(place, func(ours string) string {
+			name := strings.TrimPrefix(ours, "env "+envPrefix)
+			if names[name] == "" {
+				return ours
+			}
+			return "env " + names[name] + " (" + envPrefix + name + ")"
+		}) + strings.TrimPrefix(line, place)
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/table"
@@ -27,12 +28,21 @@ func fail(env *environment, err error) int {
 	return exitError
 }
 
-// withFlag returns the text of an error, and the flag that names a file, or its folder, that does not
-// exist.
+// withFlag returns the text of an error, and what is right in place of a file that cannot be used, with the
+// flag that names one that does not exist.
 func (env *environment) withFlag(err error) string {
 	text := err.Error()
 	missing := (*fs.PathError)(nil)
-	if !errors.As(err, &missing) || !errors.Is(missing, fs.ErrNotExist) {
+	switch {
+	case !errors.As(err, &missing):
+		return text
+	case errors.Is(missing, fs.ErrPermission):
+		return strings.Replace(text, missing.Error(), missing.Error()+" (this user may not "+missing.Op+" it: change the mode or the owner of the file, or of its folder)", 1)
+	case errors.Is(missing, fs.ErrExist):
+		return strings.Replace(text, missing.Error(), config.Quote(missing.Path)+" exists already: name a new file", 1)
+	case errors.Is(missing, syscall.EISDIR):
+		return strings.Replace(text, missing.Error(), config.Quote(missing.Path)+" is a folder: name a file", 1)
+	case !errors.Is(missing, fs.ErrNotExist):
 		return text
 	}
 	plain, name := config.NoFile(missing.Path), env.flagOf(missing.Path)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -144,6 +145,9 @@ func fetchReadiness(ctx context.Context, addr string, encryption *tls.Config) (*
 	response, err := client.Do(request)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("nothing listens at %s: start limitgate, or name its --admin address by --addr", addr)
+	}
+	if errors.Is(err, io.EOF) || err != nil && strings.Contains(err.Error(), "malformed HTTP") {
+		return nil, fmt.Errorf("%s does not answer HTTP: name the --admin address of a limitgate", addr)
 	}
 	if err != nil {
 		return nil, cmp.Or(explainTLS(addr, err), err)

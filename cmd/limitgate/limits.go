@@ -74,7 +74,8 @@ watch prints changes as they happen, until it is interrupted. It is told of them
 a proxy is, by a queue of its own. AWS is found as its own tools find it.
 
 All exit with 0 when it is done or the file can be used, 1 when not, and with
-64 when the arguments are wrong; diff exits with 2 when there is a difference.`
+64 when the arguments are wrong; diff exits with 2 when there is a difference, and
+import when it prints what the file cannot say.`
 
 // limitsCommands are the commands of limits.
 func limitsCommands() []subcommand {

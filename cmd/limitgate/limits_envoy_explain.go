@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -67,6 +68,9 @@ func explainEnvoy(env *environment, args []string, flags envoyExplainFlags, secr
 	var request [][]rlsconfig.Entry
 	for _, arg := range args[1:] {
 		entries, err := parseDescriptor(arg)
+		if err != nil && !strings.Contains(strings.Join(args[1:], ""), "=") {
+			err = fmt.Errorf("%w; %s is a folder of Envoy's limits: for a tenant name a limits file", err, config.Quote(args[0]))
+		}
 		if err != nil {
 			return usage(err.Error())
 		}

@@ -45,7 +45,7 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	}
 	if fs.NArg() != 2 || importers[fs.Arg(0)] == nil && fs.Arg(0) != "envoy" {
 		if fs.NArg() > 0 && fs.Arg(0) != "envoy" && importers[fs.Arg(0)] == nil {
-			fmt.Fprintf(env.stderr, "limitgate limits import: there is no import of %s%s; there are nginx, kong, rules and envoy\n", config.Quote(fs.Arg(0)), didYouMean(fs.Arg(0), []string{"nginx", "kong", "rules", "envoy"}))
+			fmt.Fprintf(env.stderr, "limitgate limits import: there is no import of %s%s; there are nginx, kong, rules and envoy: limitgate limits import nginx nginx.conf > limits.yaml\n", config.Quote(fs.Arg(0)), didYouMean(fs.Arg(0), []string{"nginx", "kong", "rules", "envoy"}))
 			return exitUsage
 		}
 		fmt.Fprintln(env.stderr, "limitgate limits import: nginx, kong or rules, and a file, or envoy and a folder, are needed: limitgate limits import nginx nginx.conf > limits.yaml")

@@ -4,14 +4,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"time"
 	_ "time/tzdata" // calendar windows must not depend on the machine
 
 	"github.com/redis/go-redis/v9"
@@ -116,6 +114,9 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	case "-v", "-version", "--version":
 		return runVersion(ctx, env, nil)
 	}
+	if len(args) == 2 && args[1] == "help" {
+		args = []string{args[0], "--help"}
+	}
 	env.args = args
 	for _, c := range subcommands() {
 		if c.name == args[0] {
@@ -134,6 +135,13 @@ func execute(ctx context.Context, env *environment, args []string) int {
 var otherCommands = map[string]string{
 	"start": "did you mean serve?", "run": "did you mean serve?", "server": "did you mean serve?", "up": "did you mean serve?",
 	"reload": "a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP",
+	"stop":   "a running limitgate ends on SIGTERM, after the decisions under way",
+	"config": "limitgate serve --print-config prints the settings", "settings": "limitgate serve --print-config prints the settings",
+	"metrics": "a running limitgate serves them at its --admin address, /metrics",
+	"deny":    "did you mean denied?", "denials": "did you mean denied?", "ask": "did you mean check?",
+	"status": "did you mean health or stats?", "ready": "did you mean health?", "ping": "did you mean health?",
+	"validate": "did you mean limits lint?", "verify": "did you mean limits lint?", "test": "did you mean limits lint?",
+	"password": "did you mean hash-password?", "users": "did you mean hash-password?",
 }
 
 // commandMeant returns the command that a word most likely means, behind "; ", or "" if there is none.
@@ -142,8 +150,10 @@ func commandMeant(word string, names []string) string {
 	if other, found := otherCommands[lower]; found {
 		return "; " + other
 	}
-	if slices.ContainsFunc(limitsCommands(), func(c subcommand) bool { return c.name == lower }) {
-		return "; did you mean limits " + lower + "?"
+	for _, c := range subcommands() {
+		if c.under != nil && slices.ContainsFunc(c.under(), func(c subcommand) bool { return c.name == lower }) {
+			return "; did you mean " + c.name + " " + lower + "?"
+		}
 	}
 	return didYouMean(lower, names)
 }
@@ -185,7 +195,7 @@ func noCommand(fs *flag.FlagSet, all []subcommand) string {
 
 // didYouMean returns "; did you mean X?" for the name nearest to word, or "" if none is near.
 func didYouMean(word string, names []string) string {
-	if near := limit.Nearest(word, names); near != "" {
+	if near := limit.Nearest(strings.ToLower(word), names); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""
@@ -277,109 +287,4 @@ func argumentOf(f *flag.Flag) (argument, help string) {
 		return v.Argument(), help
 	}
 	return strings.ToUpper(argument), help
-}
-
-// parseFlags parses args, whose flags may stand anywhere before an argument --. Done reports
-// that the command ends with the code.
-func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, done bool) {
-	// The flag package prints its own errors and usage. Suppress them.
-	help := fs.Usage
-	fs.Usage, env.flags = func() {}, fs
-	switch err := parseAnywhere(fs, args); {
-	case errors.Is(err, flag.ErrHelp):
-		help()
-		return exitOK, true
-	case err != nil:
-		fmt.Fprintf(env.stderr, "limitgate %s: %s%s; limitgate %s --help lists the flags\n", fs.Name(), err, flagMeant(fs, err), fs.Name())
-		return exitUsage, true
-	}
-	return 0, false
-}
-
-// flagMeant returns "; did you mean --X?" for the error of a flag that does not exist, and an example
-// for one that takes a time or a number.
-func flagMeant(fs *flag.FlagSet, err error) string {
-	name, missing := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
-	if name == "-dim" {
-		return "; write DIM NAME VALUE behind the ip"
-	}
-	if name, missing := strings.CutPrefix(err.Error(), "flag needs an argument: -"); missing {
-		argument, _ := argumentOf(fs.Lookup(strings.TrimLeft(name, "-")))
-		return "; write --" + strings.TrimLeft(name, "-") + " " + argument
-	}
-	if strings.HasPrefix(err.Error(), "invalid boolean value") {
-		return "; write the flag alone, or leave it out"
-	}
-	if missing {
-		var names []string
-		fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
-		if meant := config.MeantFlag("--"+strings.TrimLeft(name, "-"), names); meant != "" {
-			return "; did you mean " + meant + "?"
-		}
-		return ""
-	}
-	advice := ""
-	fs.VisitAll(func(f *flag.Flag) {
-		g, ok := f.Value.(flag.Getter)
-		if !ok || !strings.HasSuffix(err.Error(), "for flag -"+f.Name+": parse error") {
-			return
-		}
-		switch g.Get().(type) {
-		case time.Duration:
-			advice = "; write for example 5s or 200ms"
-		case int, int64, uint, uint64, float64:
-			advice = "; write a number, for example 100"
-		}
-	})
-	return advice
-}
-
-// parseAnywhere parses args, and leaves those that are no flags in fs.Args.
-func parseAnywhere(fs *flag.FlagSet, args []string) error {
-	var others []string
-	all := args
-	for len(args) > 0 {
-		if arg := args[0]; !isFlag(arg) {
-			others, args = append(others, arg), args[1:]
-			continue
-		}
-		if err := fs.Parse(args); err != nil {
-			return err
-		}
-		// Parse stops at the first argument that is no flag, or behind --.
-		if n := len(args) - fs.NArg(); args[n-1] == "--" {
-			others = append(others, fs.Args()...)
-			break
-		}
-		args = fs.Args()
-	}
-	if err := checkOnce(fs, all); err != nil {
-		return err
-	}
-	return fs.Parse(append([]string{"--"}, others...))
-}
-
-// checkOnce returns an error for a list that args, which were parsed, give twice.
-func checkOnce(fs *flag.FlagSet, args []string) error {
-	given := map[string]bool{}
-	for _, arg := range args {
-		if arg == "--" {
-			break
-		}
-		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		f := fs.Lookup(name)
-		if !isFlag(arg) || f == nil {
-			continue
-		}
-		if v, ok := f.Value.(interface{ Argument() string }); ok && config.IsList(v.Argument()) && given[name] {
-			return fmt.Errorf("flag --%s: %s", name, config.ListGivenTwice("--"+name, v.Argument()))
-		}
-		given[name] = true
-	}
-	return nil
-}
-
-// isFlag reports whether an argument is a flag, and not a - or a negative number.
-func isFlag(arg string) bool {
-	return len(arg) > 1 && arg[0] == '-' && (arg[1] < '0' || arg[1] > '9')
 }

@@ -28,6 +28,9 @@ func TestHelp(t *testing.T) {
 		if got, _, code := command(append([]string{"help"}, args...)...); got != own || code != exitOK {
 			t.Errorf("help %s: exit %d, and not what --help prints:\n%s", words, code, got)
 		}
+		if got, _, code := command(append(args, "help")...); len(args) == 1 && (got != own || code != exitOK) {
+			t.Errorf("%s help: exit %d, and not what --help prints:\n%s", words, code, got)
+		}
 	}
 	all, _, _ := command("help")
 	for _, args := range [][]string{{"help", "help"}, {"help", "--help"}, {"--help", "serve"}} {
@@ -47,7 +50,7 @@ func TestBadArguments(t *testing.T) {
 		{"serve --bogus --nope", "limitgate serve: flag --bogus: unknown flag; limitgate serve --help lists them\nlimitgate serve: flag --nope: "},
 		{"check t", "limitgate check: tenant, op and ip are needed"},
 		{"plan", "limitgate plan: --rps is needed"},
-		{"plan --rps 1M --picture", "limitgate plan: flag needs an argument"},
+		{"plan --rps 1M --picture", "limitgate plan: flag --picture: the value is missing; write --picture "},
 		{"doctor", "limitgate doctor: an address is needed"},
 		{"limits lint", "limitgate limits lint: one file is needed"},
 		{"limits explain " + sample + " t - - DIM user", "limitgate limits explain: syntax error: DIM needs a name and a value behind it"},

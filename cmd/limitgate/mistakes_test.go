@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -19,6 +20,17 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
+	page, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = page.Close() }()
+	go func() {
+		for c, err := page.Accept(); err == nil; c, err = page.Accept() {
+			_, _ = io.WriteString(c, "<!DOCTYPE HTML>\n")
+			_ = c.Close()
+		}
+	}()
 	folder := t.TempDir()
 	noPlan := filepath.Join(folder, "no_plan.yaml")
 	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: [], partner: []}\n"), 0o600); err != nil {
@@ -41,9 +53,13 @@ func TestMistakes(t *testing.T) {
 		{[]string{"serve", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
 		{[]string{"serve", "--limits", "nope.yaml"}, `read limits: there is no file "nope.yaml": --limits FILE`},
 		{[]string{"serve", "--admin=", "--listen=127.0.0.1:0", "--emf=file:nope/x"}, `open metrics file: there is no folder "nope" for "nope/x"`},
-		{[]string{"serve", "--limits", folder}, "is a folder: name a file, or a folder of Envoy's limits by --rls-config"},
+		{[]string{"serve", "--limits", folder}, "is a folder: name a file; a folder of Envoy's limits is for limitgate serve --rls-config"},
 		{[]string{"serve", "--limits", "s3://bucket/key"}, `"s3://..." is no file; a table is written dynamodb://TABLE`},
 		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-", "-"}, "(is limitgate serve running at 127.0.0.1:1?)"},
+		{[]string{"check", "--addr", taken.Addr().String(), "--timeout", "100ms", "acme", "-", "-"}, " takes connections and does not answer in time: is that the --listen address of a limitgate?)"},
+		{[]string{"check", "--addr", page.Addr().String(), "acme", "-", "-"}, " does not speak the protocol of Redis: name the --listen address of a limitgate)"},
+		{[]string{"health", "--addr", page.Addr().String()}, page.Addr().String() + " does not answer HTTP: name the --admin address of a limitgate"},
+		{[]string{"drill", "fail-open", "--run", "--redis", page.Addr().String()}, "find masters by " + page.Addr().String() + ": it is no Redis, it answers HTTP: name the port of a Redis"},
 		{[]string{"check", long, "-", "-"}, "...': it has 300 bytes, at most 256"},
 		{[]string{"check", "acme", strings.Repeat("o", 1025), "-"}, "...': it has 1025 bytes, at most 1024"},
 		{[]string{"check", "acme", "-", "203.0.113.7:443"}, "invalid ip '203.0.113.7:443': it is an address with a port: leave out the port"},
@@ -58,25 +74,25 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "limits.yaml", "acme", "-", "-"}, "a running limitgate is asked here; for a file: limitgate limits explain FILE TENANT OP IP"},
 		{[]string{"explain", sample, "acme", "-", "-"}, "a running limitgate is asked here; for a file: limitgate limits explain FILE TENANT OP IP"},
 		{[]string{"check", "acme", "-", "-", "-1"}, "cost must be an integer between 1 and 2147483647"},
-		{[]string{"check", "acme", "-", "-", "--jsn"}, "flag provided but not defined: -jsn; did you mean --json?; limitgate check --help lists the flags"},
+		{[]string{"check", "acme", "-", "-", "--jsn"}, "unknown flag --jsn; did you mean --json?; limitgate check --help lists the flags"},
 		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:6380"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
 		{[]string{"serve", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:foo"}, `"arn:aws:sns:foo" is neither the ARN of an SNS topic nor the URL of an SQS queue`},
 		{[]string{"start"}, `there is no command "start"; did you mean serve?`},
 		{[]string{"CHECK", "acme"}, `there is no command "CHECK"; did you mean check?`},
 		{[]string{"reload"}, `there is no command "reload"; a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP`},
 		{[]string{"check", "acme", "-", "[::1]"}, "invalid ip '[::1]': an address has no brackets"},
-		{[]string{"check", "acme", "-", "-", "--timeout", "5"}, "parse error; write for example 5s or 200ms"},
-		{[]string{"check", "acme", "-", "-", "--timeout", "for flag -nope: "}, "parse error; write for example 5s or 200ms"},
+		{[]string{"check", "acme", "-", "-", "--timeout", "5"}, `check: flag --timeout: "5" is not a duration; write for example 5s or 200ms; limitgate check --help lists the flags`},
+		{[]string{"check", "acme", "-", "-", "--timeout", "for flag -nope: "}, `flag --timeout: "for flag -nope: " is not a duration; write for example 5s or 200ms`},
 		{[]string{"check", "acme", "GET", "/x", "203.0.113.7"}, `invalid ip '/x': it is not an IPv4 or IPv6 address; quote an op that has a space: "GET /x"`},
-		{[]string{"check", "acme", "-", "-", "--port", "6380"}, "flag provided but not defined: -port; did you mean --addr?; limitgate"},
-		{[]string{"check", "acme", "-", "-", "-password", "x"}, "flag provided but not defined: -password; did you mean --password-file?; limitgate"},
-		{[]string{"check", "acme", "-", "-", "--dim", "user=ann"}, "flag provided but not defined: -dim; write DIM NAME VALUE behind the ip"},
-		{[]string{"serve", "--listen", "127.0.0.1:7399", "--admin", "127.0.0.1:7399"}, "--admin is 127.0.0.1:7399, as --listen is: set another port"},
+		{[]string{"check", "acme", "-", "-", "--port", "6380"}, "unknown flag --port; did you mean --addr?; limitgate"},
+		{[]string{"check", "acme", "-", "-", "-password", "x"}, "unknown flag --password; did you mean --password-file?; limitgate"},
+		{[]string{"check", "acme", "-", "-", "--dim", "user=ann"}, "unknown flag --dim; write DIM NAME VALUE behind the ip"},
+		{[]string{"serve", "--listen", "127.0.0.1:7399", "--admin", "127.0.0.1:7399"}, "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
 		{[]string{"serve", "--port", "6380"}, "flag --port: unknown flag; did you mean --listen?"},
 		{[]string{"serve", "-password", "x"}, "flag --password: unknown flag; did you mean --redis-password-file?"},
 		{[]string{"serve", "limits.yaml"}, `"limits.yaml" is not a flag; write --limits in front of it; limitgate serve --help lists them`},
 		{[]string{"serve", "dynamodb://limits"}, "write --limits in front of it"},
-		{[]string{"check", "acme", "-", "-", "--json=maybe"}, "write the flag alone, or leave it out"},
+		{[]string{"check", "acme", "-", "-", "--json=maybe"}, "flag --json takes no value; write the flag alone, or leave it out"},
 		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
 		{[]string{"explain", "acme"}, `tenant, op and ip are needed: for example acme "GET /x" 203.0.113.7`},
 		{[]string{"check", "acme", "-", "-", "--tls", "--tls-cert", "x"}, "a certificate needs its key: set --tls-key"},
@@ -112,10 +128,50 @@ func TestUsageMistakes(t *testing.T) {
 		{"serve --limits dynamodb://", "the name of the table is missing: write dynamodb://TABLE"},
 		{"serve --limits dynamodb://limits", "limits of a table need a subscription to changes: set --updates"},
 		{"serve --rls 127.0.0.1:0 --listen 127.0.0.1:0 --admin=", "the rate limit service needs limits"},
-		{"serve --listen 127.0.0.1:7399 --admin 127.0.0.1:7399", "--admin is 127.0.0.1:7399, as --listen is: set another port"},
+		{"serve --listen 127.0.0.1:7399 --admin 127.0.0.1:7399", "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
+		{"serve --rls 127.0.0.1:7399 --rls-config x --rls-http 127.0.0.1:7399", "flag --rls and flag --rls-http have the same port 7399"},
 	} {
 		if _, errs, code := command(strings.Fields(row.args)...); code != exitUsage || !strings.Contains(errs, row.want) {
 			t.Errorf("%s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
+		}
+	}
+}
+
+// TestEnvoyMistakes: errors of addresses name the variables of envoyproxy/ratelimit that gave them.
+func TestEnvoyMistakes(t *testing.T) {
+	const own = "--listen=127.0.0.1:0 --admin=127.0.0.1:0"
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	socket := filepath.Join(t.TempDir(), "s")
+	held, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Close() }()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	for _, row := range []struct {
+		environ, args, want string
+		code                int
+	}{
+		{"GRPC_PORT=8080", own, "env GRPC_PORT (LIMITGATE_RLS) and env PORT (LIMITGATE_RLS_HTTP) have the same port 8080 (127.0.0.1:8080): set another port by one of them", exitUsage},
+		{"DEBUG_PORT=8081", own, "env GRPC_PORT (LIMITGATE_RLS) and env DEBUG_PORT (LIMITGATE_RLS_DEBUG) have the same port 8081 (127.0.0.1:8081)", exitUsage},
+		{"PORT=9180", "--listen=127.0.0.1:0", "the default of --admin and env PORT (LIMITGATE_RLS_HTTP) have the same port 9180", exitUsage},
+		{"GRPC_PORT=" + port, own, "(another process listens there: end it, or set another address by GRPC_PORT)", exitError},
+		{"GRPC_PORT=0 DEBUG_PORT=0 PORT=" + port, own, "or set another address by PORT)", exitError},
+		{"GRPC_PORT=0 PORT=0 DEBUG_PORT=" + port, own, "or set another address by DEBUG_PORT)", exitError},
+		{"GRPC_PORT=0 USE_PROMETHEUS=true PROMETHEUS_ADDR=127.0.0.1:" + port, "--listen=127.0.0.1:0", "or set another address by PROMETHEUS_ADDR)", exitError},
+		{"GRPC_UDS=" + socket, own, "end it, or set another path by GRPC_UDS)", exitError},
+		{"LIMITGATE_RLS=" + taken.Addr().String(), own, "or set another address by LIMITGATE_RLS)", exitError},
+		{"LIMITGATE_LISTEN=" + taken.Addr().String(), "--admin=127.0.0.1:0", "or set another address by LIMITGATE_LISTEN)", exitError},
+	} {
+		var errs strings.Builder
+		environ := append(strings.Fields(row.environ), "HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "RUNTIME_ROOT="+shopLimits, "RUNTIME_APPDIRECTORY=.")
+		env := &environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &errs, environ: environ}
+		if code := execute(t.Context(), env, append([]string{"envoy"}, strings.Fields(row.args)...)); code != row.code || !strings.Contains(errs.String(), row.want) {
+			t.Errorf("%s %s: exit %d, without %q:\n%s", row.environ, row.args, code, row.want, errs.String())
 		}
 	}
 }
@@ -189,7 +245,7 @@ func TestFlagsAnywhere(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "--addr", "127.0.0.1:1"}, "127.0.0.1:1"},
 		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-", "-", "--peek"}, "127.0.0.1:1"},
 		{[]string{"check", "--addr", "127.0.0.1:1", "--", "acme", "-o", "-"}, "127.0.0.1:1"},
-		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-o", "-"}, "flag provided but not defined: -o"},
+		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-o", "-"}, "unknown flag --o"},
 		{[]string{"check", "--addr", "127.0.0.1:1", "--", "acme", "--peek", "x"}, "invalid ip 'x'"},
 		{[]string{"check", "acme", "-", "-", "-5"}, "cost must be an integer"},
 	} {
@@ -205,5 +261,8 @@ func TestMistakeRedis(t *testing.T) {
 	const want = " is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis "
 	if _, errs, code := command("check", "acme", "-", "-", "--addr", addr); code != exitError || !strings.Contains(errs, addr+want+addr+")") {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+	if _, errs, code := command("health", "--addr", addr); code != exitError || errs != "limitgate: health: "+addr+" does not answer HTTP: name the --admin address of a limitgate\n" {
+		t.Errorf("health: exit %d: %s", code, errs)
 	}
 }

@@ -148,8 +148,13 @@ func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
 // percentInto returns a parser for a number with or without a percent sign.
 func percentInto(to *float64) func(string) error {
 	return func(text string) (err error) {
-		*to, err = strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-		return err
+		if *to, err = strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64); err != nil {
+			return fmt.Errorf("%s is not a percentage; write for example 5 or 0.5%%", config.Quote(text))
+		}
+		if !(*to >= 0 && *to <= 100) { // not a number, too
+			return fmt.Errorf("%s is out of bounds; write 0 to 100", config.Quote(text))
+		}
+		return nil
 	}
 }
 

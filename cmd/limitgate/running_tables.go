@@ -99,13 +99,18 @@ func printLimits(w io.Writer, _ []string, reply any) {
 	if tenant := fieldText(reply, "tenant"); tenant != "" && fieldText(reply, "listed") == "0" {
 		fmt.Fprintf(w, "tenant %s is not in it: its plan is the default one, %s\n", tenant, fieldText(reply, "plan"))
 	}
-	columns := []string{"id", "from", "level", "when", "rate", "algorithm", "mode", "on_error"}
-	if fieldText(reply, "source") != config.SampleName { // whose lines are in no file of the user
+	columns := []string{"limit", "from", "level", "when", "rate", "algorithm", "mode", "on_error"}
+	if source := fieldText(reply, "source"); source != config.SampleName && !isTable(source) { // whose lines are in no file of the user
 		columns = append(columns, "line")
 	}
 	limits := fieldList(reply, "limits")
 	for _, l := range limits {
-		if row, ok := l.(map[string]any); ok && countsNothing(fieldText(l, "rate")) {
+		row, ok := l.(map[string]any)
+		if !ok {
+			continue
+		}
+		row["limit"] = row["id"]
+		if countsNothing(fieldText(l, "rate")) {
 			row["algorithm"] = "-"
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -77,6 +78,9 @@ func checkLoaded(env *environment, command string, settings *config.Settings, or
 	return exitOK, true
 }
 
+// storeClosed precedes the error of a store that cannot be opened.
+const storeClosed = "open store: "
+
 // serve runs a proxy until a signal ends it, and returns the exit code.
 func serve(ctx context.Context, env *environment, settings *config.Settings) int {
 	if os.Getenv("GOGC") == "" {
@@ -117,6 +121,12 @@ func serve(ctx context.Context, env *environment, settings *config.Settings) int
 		err = run.Stages(ctx, p.Run, manager.Run)
 	}
 	endLog()
+	if err != nil && strings.HasPrefix(err.Error(), storeClosed) {
+		// A limitgate refuses the first command of a store as a Redis without that command does.
+		if other := checkNoLimitgate(ctx, slices.Concat(settings.Redis.Addrs, settings.RedisSentinel.Nodes.Addrs)); other != nil {
+			err = errors.New(storeClosed + other.Error())
+		}
+	}
 	if err != nil {
 		return fail(env, err)
 	}

@@ -14,8 +14,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
+
 	"github.com/limitgate/limitgate/controlplane/table"
 )
+
+// TestNoBucket: the error of a missing bucket has its name and where it was looked for.
+func TestNoBucket(t *testing.T) {
+	missing := &smithy.GenericAPIError{Code: "NoSuchBucket"}
+	for want, config := range map[string]aws.Config{
+		`there is no bucket "b" in the region eu-central-1: check its name, AWS_REGION and AWS_PROFILE`: {Region: "eu-central-1"},
+		`there is no bucket "b" in the region eu-central-1 at http://127.0.0.1:5566: check its name, AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL`: {
+			Region: "eu-central-1", BaseEndpoint: aws.String("http://user:secret@127.0.0.1:5566"),
+		},
+	} {
+		if err := NewBucket(config, "b").plain(missing); err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
 
 func item(version int64, actor string, deleted bool) *table.Item {
 	it := &table.Item{Key: "TENANT#a/b", Version: version, Actor: actor, At: time.Date(2026, 1, 2, 3, 4, int(version), 0, time.UTC), Deleted: deleted}

@@ -50,10 +50,24 @@ func (b *Bucket) Create(ctx context.Context, name string, body []byte) (created 
 // plain replaces an error of S3 by a clearer one, if there is one.
 func (b *Bucket) plain(err error) error {
 	var refused smithy.APIError
-	if errors.As(err, &refused) && refused.ErrorCode() == "NoSuchBucket" {
-		return fmt.Errorf("there is no bucket %s: check its name, AWS_REGION and AWS_PROFILE", b.name)
+	if !errors.As(err, &refused) || refused.ErrorCode() != "NoSuchBucket" {
+		return err
 	}
-	return err
+	o := b.client.Options()
+	at, check := "", "AWS_REGION and AWS_PROFILE"
+	if o.BaseEndpoint != nil {
+		check = "AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL"
+		if u, err := url.Parse(*o.BaseEndpoint); err == nil {
+			at = " at " + u.Scheme + "://" + u.Host
+		}
+	}
+	return fmt.Errorf("there is no bucket %q in the region %s%s: check its name, %s", b.name, o.Region, at, check)
+}
+
+// listError returns the error of a list of the objects that begin with prefix.
+func (b *Bucket) listError(prefix string, err error) error {
+	key, _ := url.PathUnescape(prefix)
+	return fmt.Errorf("list audit of %s: %w", strings.TrimSuffix(key, "/"), b.plain(err))
 }
 
 // Read returns the objects whose names begin with prefix.
@@ -62,7 +76,7 @@ func (b *Bucket) Read(ctx context.Context, prefix string) (bodies [][]byte, err 
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", prefix, b.plain(err))
+			return nil, b.listError(prefix, err)
 		}
 		for _, object := range page.Contents {
 			body, err := b.read(ctx, aws.ToString(object.Key))
@@ -79,7 +93,7 @@ func (b *Bucket) Read(ctx context.Context, prefix string) (bodies [][]byte, err 
 func (b *Bucket) Items(ctx context.Context, prefix string) (keys []string, err error) {
 	page, err := b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: aws.String(url.PathEscape(prefix)), Delimiter: aws.String("/")})
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", prefix, b.plain(err))
+		return nil, b.listError(prefix, err)
 	}
 	for _, folder := range page.CommonPrefixes {
 		if key, err := url.PathUnescape(strings.TrimSuffix(aws.ToString(folder.Prefix), "/")); err == nil {

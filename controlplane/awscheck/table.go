@@ -22,9 +22,10 @@ const probeName = "limitgate-aws-check"
 const probeActor = "aws-check"
 
 func (c *checker) stream(ctx context.Context) (string, error) {
-	out, err := dynamodb.NewFromConfig(c.AWS).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
+	client := dynamodb.NewFromConfig(c.AWS)
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
 	if err != nil {
-		return "", fmt.Errorf("describe table: %w", err)
+		return "", fmt.Errorf("describe table: %w", dynamo.Plain(client, c.Table, err))
 	}
 	s := out.Table.StreamSpecification
 	if s == nil || !aws.ToBool(s.StreamEnabled) || s.StreamViewType != types.StreamViewTypeNewAndOldImages {
@@ -34,9 +35,10 @@ func (c *checker) stream(ctx context.Context) (string, error) {
 }
 
 func (c *checker) backups(ctx context.Context) (string, error) {
-	out, err := dynamodb.NewFromConfig(c.AWS).DescribeContinuousBackups(ctx, &dynamodb.DescribeContinuousBackupsInput{TableName: &c.Table})
+	client := dynamodb.NewFromConfig(c.AWS)
+	out, err := client.DescribeContinuousBackups(ctx, &dynamodb.DescribeContinuousBackupsInput{TableName: &c.Table})
 	if err != nil {
-		return "", fmt.Errorf("describe backups: %w", err)
+		return "", fmt.Errorf("describe backups: %w", dynamo.Plain(client, c.Table, err))
 	}
 	recovery := out.ContinuousBackupsDescription.PointInTimeRecoveryDescription
 	if recovery == nil || recovery.PointInTimeRecoveryStatus != types.PointInTimeRecoveryStatusEnabled {
@@ -46,9 +48,10 @@ func (c *checker) backups(ctx context.Context) (string, error) {
 }
 
 func (c *checker) expiry(ctx context.Context) (string, error) {
-	out, err := dynamodb.NewFromConfig(c.AWS).DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &c.Table})
+	client := dynamodb.NewFromConfig(c.AWS)
+	out, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &c.Table})
 	if err != nil {
-		return "", fmt.Errorf("describe time to live: %w", err)
+		return "", fmt.Errorf("describe time to live: %w", dynamo.Plain(client, c.Table, err))
 	}
 	ttl := out.TimeToLiveDescription
 	if ttl == nil || ttl.TimeToLiveStatus != types.TimeToLiveStatusEnabled || aws.ToString(ttl.AttributeName) != dynamo.ExpiryAttribute {

@@ -75,7 +75,7 @@ func (r *Registry) Beat(ctx context.Context, id string, weight int64, now time.T
 	}
 	var refused *types.ConditionalCheckFailedException
 	if err != nil && !errors.As(err, &refused) { // otherwise another proxy was first
-		return fmt.Errorf("register cell %s in %s: %w", id, r.name, plain(r.client, err))
+		return fmt.Errorf("register cell %s in %s: %w", id, r.name, Plain(r.client, r.name, err))
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (r *Registry) change(ctx context.Context, id, attribute string, value types
 		return fmt.Errorf("change cell %s: %w", id, ErrNoCell)
 	}
 	if err != nil {
-		return fmt.Errorf("change cell %s: %w", id, err)
+		return fmt.Errorf("change cell %s: %w", id, Plain(r.client, r.name, err))
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (r *Registry) Forget(ctx context.Context, id string) error {
 	for _, key := range []string{prefixCell + id, prefixReport + id} {
 		_, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: map[string]types.AttributeValue{attrKey: text(key)}})
 		if err != nil {
-			return fmt.Errorf("forget cell %s: %w", id, err)
+			return fmt.Errorf("forget cell %s: %w", id, Plain(r.client, r.name, err))
 		}
 	}
 	return nil
@@ -149,7 +149,7 @@ func (r *Registry) scan(ctx context.Context, prefix string, found func(name stri
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("scan %s: %w", r.name, plain(r.client, err))
+			return fmt.Errorf("scan %s: %w", r.name, Plain(r.client, r.name, err))
 		}
 		r.clock.note(page.ResultMetadata)
 		for _, attributes := range page.Items {

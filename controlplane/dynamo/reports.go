@@ -39,7 +39,7 @@ func (r *Registry) Report(ctx context.Context, report table.Report) error {
 		attrKey: text(prefixReport + report.Cell), attrWindow: number(report.Window), attrShares: &types.AttributeValueMemberB{Value: packed.Bytes()},
 	}})
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		return fmt.Errorf("report: %w", Plain(r.client, r.name, err))
 	}
 	return nil
 }

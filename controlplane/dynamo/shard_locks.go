@@ -72,7 +72,7 @@ func (l *ShardLocks) Take(ctx context.Context, shard string) (until time.Time, a
 		return time.Time{}, "", nil
 	}
 	if err != nil {
-		return time.Time{}, "", fmt.Errorf("take lease in %s: %w", l.table, plain(l.client, err))
+		return time.Time{}, "", fmt.Errorf("take lease in %s: %w", l.table, Plain(l.client, l.table, err))
 	}
 	if v, ok := out.Attributes[attrSequence].(*types.AttributeValueMemberS); ok {
 		after = v.Value

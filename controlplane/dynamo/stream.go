@@ -40,7 +40,7 @@ func OpenStream(ctx context.Context, config aws.Config, name string) (*Stream, e
 func (s *Stream) locate(ctx context.Context) error {
 	out, err := s.tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.name})
 	if err != nil {
-		return fmt.Errorf("open stream of %s: %w", s.name, plain(s.tables, err))
+		return fmt.Errorf("open stream of %s: %w", s.name, Plain(s.tables, s.name, err))
 	}
 	if out.Table.LatestStreamArn == nil {
 		return fmt.Errorf("open stream of %s: the table has none: enable one with new and old images", s.name)

@@ -51,15 +51,32 @@ var ErrConflict = errors.New("it was changed concurrently")
 // only a write by hand can set.
 var ErrLastVersion = errors.New("its version is the largest possible, which only a write by hand sets: delete the item by hand, and write it again when the control plane has restored it")
 
-// plain replaces an error of DynamoDB by a clearer one, if there is one.
-func plain(client *dynamodb.Client, err error) error {
-	if missing := (*types.ResourceNotFoundException)(nil); errors.As(err, &missing) {
-		return fmt.Errorf("there is no such table in the region %s: check its name, AWS_REGION and AWS_PROFILE", client.Options().Region)
+// Plain replaces an error of DynamoDB about a table by a clearer one, if there is one.
+func Plain(client *dynamodb.Client, name string, err error) error {
+	var refused smithy.APIError
+	if errors.As(err, &refused) && slices.Contains(notFound, refused.ErrorCode()) {
+		return noTable(client.Options(), name)
 	}
 	if isOtherKey(err) {
 		return errOtherKey
 	}
 	return err
+}
+
+// notFound are the codes of a table that does not exist.
+var notFound = []string{"ResourceNotFoundException", "TableNotFoundException", "ResourceNotFound"}
+
+// noTable returns the error of a table that does not exist where the options of a client look for it.
+func noTable(o dynamodb.Options, name string) error {
+	at, check := "", "AWS_REGION and AWS_PROFILE"
+	endpoint, err := o.EndpointResolverV2.ResolveEndpoint(context.Background(), dynamodb.EndpointParameters{Region: &o.Region, Endpoint: o.BaseEndpoint})
+	if err == nil {
+		at = " at " + endpoint.URI.Scheme + "://" + endpoint.URI.Host
+	}
+	if o.BaseEndpoint != nil {
+		check = "AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL"
+	}
+	return fmt.Errorf("there is no table %q in the region %s%s: check its name, %s", name, o.Region, at, check)
 }
 
 var errOtherKey = errors.New("the key of the table is not " + attrKey + keyAdvice)
@@ -84,7 +101,7 @@ func (t *Table) plain(ctx context.Context, err error) error {
 			return errors.New(problem)
 		}
 	}
-	return plain(t.client, err)
+	return Plain(t.client, t.name, err)
 }
 
 // keyProblem returns why limits do not fit the key of the table. It returns "" if they fit, or if this

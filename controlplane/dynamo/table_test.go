@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awstest"
@@ -295,13 +296,31 @@ func TestTableOfAnotherType(t *testing.T) {
 	}
 }
 
+// TestNoTable: the error of a missing table has the endpoint of AWS, or that of an emulator and its variable.
+func TestNoTable(t *testing.T) {
+	for _, row := range []struct {
+		base *string
+		want string
+	}{
+		{nil, `there is no table "limits" in the region eu-central-1 at https://dynamodb.eu-central-1.amazonaws.com: check its name, AWS_REGION and AWS_PROFILE`},
+		{aws.String("http://user:secret@127.0.0.1:5566/x"), `there is no table "limits" in the region eu-central-1 at http://127.0.0.1:5566: check its name, AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL`},
+	} {
+		client := dynamodb.New(dynamodb.Options{Region: "eu-central-1", BaseEndpoint: row.base})
+		for _, code := range []string{"ResourceNotFoundException", "TableNotFoundException"} {
+			if err := Plain(client, "limits", &smithy.GenericAPIError{Code: code}); err == nil || err.Error() != row.want {
+				t.Errorf("%v, want %s", err, row.want)
+			}
+		}
+	}
+}
+
 // TestTableThatIsNotThere: a mistyped name is reported, and a cancelled scan returns no
 // other error.
 func TestTableThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
 	nowhere := NewTable(a.Config, "nowhere")
-	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no such table in the region "+a.Config.Region+": check its name, AWS_REGION and AWS_PROFILE" {
+	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no table \"nowhere\" in the region "+a.Config.Region+" at "+*a.Config.BaseEndpoint+": check its name, AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL" {
 		t.Errorf("scan: %v", err)
 	}
 	if _, _, err := nowhere.Get(t.Context(), "SHARED"); err == nil || !strings.HasPrefix(err.Error(), "get SHARED of nowhere: ") {

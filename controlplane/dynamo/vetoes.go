@@ -27,7 +27,7 @@ func (r *Registry) Veto(ctx context.Context, revision int64, why string) error {
 	item := vetoKey(revision)
 	item[attrWhy] = text(why)
 	if _, err := r.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.name, Item: item}); err != nil {
-		return fmt.Errorf("veto revision %d: %w", revision, err)
+		return fmt.Errorf("veto revision %d: %w", revision, Plain(r.client, r.name, err))
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (r *Registry) Vetoes(ctx context.Context) (map[int64]string, error) {
 func (r *Registry) VetoOf(ctx context.Context, revision int64) (why string, vetoed bool, err error) {
 	out, err := r.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.name, Key: vetoKey(revision), ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return "", false, fmt.Errorf("read veto of revision %d: %w", revision, err)
+		return "", false, fmt.Errorf("read veto of revision %d: %w", revision, Plain(r.client, r.name, err))
 	}
 	reason, vetoed := out.Item[attrWhy].(*types.AttributeValueMemberS)
 	if vetoed {
@@ -60,7 +60,7 @@ func (r *Registry) VetoOf(ctx context.Context, revision int64) (why string, veto
 // ForgetVeto deletes the veto of a revision.
 func (r *Registry) ForgetVeto(ctx context.Context, revision int64) error {
 	if _, err := r.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &r.name, Key: vetoKey(revision)}); err != nil {
-		return fmt.Errorf("forget veto of revision %d: %w", revision, err)
+		return fmt.Errorf("forget veto of revision %d: %w", revision, Plain(r.client, r.name, err))
 	}
 	return nil
 }

@@ -61,7 +61,13 @@ var sources = []source{
 	}},
 }
 
+// quietRedis keeps the Redis client from writing to stderr in its own format: each error is printed by main.
+type quietRedis struct{}
+
+func (quietRedis) Printf(context.Context, string, ...any) {}
+
 func main() {
+	redis.SetLogger(quietRedis{})
 	addr := flag.String("addr", "127.0.0.1:6380", "`address` of the limitgate")
 	lasts := flag.Duration("for", 5*time.Minute, "how long to send")
 	flag.Parse()

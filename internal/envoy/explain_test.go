@@ -85,7 +85,7 @@ func TestExplain(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`{"domain":"other","descriptors":[{"entries":[{"key":"a","value":"1"}]}]}`: `there is no domain \"other\", so the request is admitted; the domains are mesh`,
-		`{"domain":"","descriptors":[{}]}`:                                         "rate limit domain must not be empty",
+		`{"domain":"","descriptors":[{}]}`:                                         "rate limit domain must not be empty; write for example " + ExampleJSON,
 		`{`:                                                                        "parse request: ",
 	} {
 		if _, _, text := explain(body); !strings.Contains(text, want) {

@@ -3,6 +3,7 @@ package envoy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +20,9 @@ const maxJSON = 64 << 10
 
 // ExampleJSON is a request as JSON.
 const ExampleJSON = `{"domain":"shop","descriptors":[{"entries":[{"key":"tenant","value":"acme"}]}]}`
+
+// likeExample ends the error of a request that differs from it.
+const likeExample = "; write for example " + ExampleJSON
 
 // JSON answers requests as JSON, as the gRPC service does: 200 for an admitted request, 429 for a denied
 // one, 400 for one that cannot be answered, and 503 for one above the bound on descriptors at once.
@@ -53,7 +57,11 @@ func refuse(w http.ResponseWriter, err error) {
 	if status.Code(err) == codes.ResourceExhausted {
 		code = http.StatusServiceUnavailable
 	}
-	http.Error(w, status.Convert(err).Message(), code)
+	text := status.Convert(err).Message()
+	if errors.Is(err, errDomain) || errors.Is(err, errDescriptors) {
+		text += likeExample
+	}
+	http.Error(w, text, code)
 }
 
 // readJSON reads the request in the body of an HTTP request.
@@ -65,7 +73,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, to *rls.RateLimitRequest) 
 	if err := protojson.Unmarshal(body, to); err != nil {
 		// The spaces of protojson's errors differ between builds.
 		reason := strings.TrimSpace(strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto:"))
-		return fmt.Errorf("parse request: %s; write for example %s", reason, ExampleJSON)
+		return fmt.Errorf("parse request: %s%s", reason, likeExample)
 	}
 	return nil
 }

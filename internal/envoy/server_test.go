@@ -132,7 +132,7 @@ func TestJSON(t *testing.T) {
 	}{
 		{`{"domain":"mesh","descriptors":[{"entries":[{"key":"b","value":"x"}]}],"hitsAddend":3}`, 200, `"overallCode":"OK"`},
 		{`{"domain":"mesh","descriptors":[{"entries":[{"key":"b","value":"x"}]}],"hits_addend":3}`, 429, `"overallCode":"OVER_LIMIT"`},
-		{`{"domain":"mesh"}`, 400, "rate limit descriptor list must not be empty"},
+		{`{"domain":"mesh"}`, 400, "rate limit descriptor list must not be empty; write for example " + ExampleJSON},
 		{`{"domain":"mesh","unknown":1}`, 400, "unknown field"},
 		{`{`, 400, "parse request"},
 		{strings.Repeat(" ", maxJSON+1), 400, "too large"},

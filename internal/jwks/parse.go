@@ -44,7 +44,11 @@ var errNoKeys = errors.New("the JWKS has no public key for signatures of RSA, EC
 func parseKeys(text []byte) ([]key, error) {
 	var set struct{ Keys []json.RawMessage }
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, fmt.Errorf("parse JWKS: %w", err)
+		reason := ""
+		if errors.As(err, new(*json.SyntaxError)) {
+			reason = ": " + err.Error()
+		}
+		return nil, errors.New(`parse JWKS: it is not JSON of the form {"keys": [{"kty": "OKP", ...}]}` + reason)
 	}
 	if len(set.Keys) > maxKeys {
 		return nil, fmt.Errorf("parse JWKS: it has more than %d keys", maxKeys)

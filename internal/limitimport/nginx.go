@@ -16,7 +16,7 @@ func Nginx(content []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n := &nginx{zones: map[string]*zone{}, uses: map[string]int{}, inner: map[innerLimit]bool{}}
+	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, inner: map[innerLimit]bool{}}
 	if err := n.file(words); err != nil {
 		return Result{}, err
 	}
@@ -35,6 +35,7 @@ func Nginx(content []byte) (Result, error) {
 	if len(n.requests) == 0 {
 		n.remark(1, "there is no limit_req: nothing is imported")
 	}
+	n.remarkShared()
 	n.remarkOuter()
 	return n.result(), nil
 }
@@ -82,7 +83,7 @@ type location struct {
 type nginx struct {
 	draft
 	zones    map[string]*zone
-	uses     map[string]int // how many limit_req name a zone
+	uses     map[string][]int // the lines of the limits that were imported of a zone
 	requests []limitRequest
 	inner    map[innerLimit]bool // of requests
 	paths    []location
@@ -248,7 +249,6 @@ func (n *nginx) request(words []nginxWord, rank int) {
 			r.mistake = w.text + " is not known"
 		}
 	}
-	n.uses[r.zone]++
 	n.requests = append(n.requests, r)
 }
 
@@ -285,8 +285,8 @@ func (n *nginx) add(r *limitRequest) bool {
 	if r.delays && r.burst > 0 {
 		n.remark(r.line, "nginx holds requests of the burst back; here %d are admitted at once, and more are told when to come back", l.burst)
 	}
-	if n.draft.add(l) && n.uses[r.zone] > 1 {
-		n.remark(r.line, "%d limit_req share the units of zone %s; here each has its own, so that they admit more together", n.uses[r.zone], cut(r.zone))
+	if n.draft.add(l) {
+		n.uses[r.zone] = append(n.uses[r.zone], r.line)
 	}
 	return true
 }

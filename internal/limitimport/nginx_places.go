@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -56,4 +57,16 @@ func (n *nginx) remarkBeside(r *limitRequest, at location) {
 func (n *nginx) replaces(r *limitRequest, at place) bool {
 	z := n.zones[r.zone]
 	return r.paths[len(r.paths)-1].path == "/" && !strings.HasPrefix(at.modifier, "~") && z != nil && n.inner[innerLimit{at.location, r.rank, z.key}]
+}
+
+// remarkShared remarks on limits that were imported of several limit_req with one zone.
+func (n *nginx) remarkShared() {
+	for _, name := range slices.Sorted(maps.Keys(n.uses)) {
+		lines := n.uses[name]
+		for _, line := range lines {
+			if len(lines) > 1 {
+				n.remark(line, "%d of the limit_req that are imported share the units of zone %s in nginx; here each has its own, so that they admit more together", len(lines), cut(name))
+			}
+		}
+	}
 }

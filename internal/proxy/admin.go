@@ -38,7 +38,7 @@ func (p *Proxy) runAdmin(ctx context.Context) error {
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", adminserver.TakingLong(pprof.Trace))
 	}
-	const paths = "/ is the page, and /metrics, /healthz and /readyz are for monitors; checks over HTTP are at the address of --http"
+	const paths = "/ is the page, and /metrics, /healthz and /readyz are for monitors; --pprof adds /debug/pprof/; checks over HTTP are at the address of --http"
 	return adminserver.Serve(ctx, p.admin, adminserver.Advise(mux, paths, ""), p.settings.ShutdownTimeout)
 }
 

@@ -46,9 +46,9 @@ func (p *Proxy) newHTTP() *httpapi.Server {
 func (p *Proxy) listenHTTP() (l net.Listener, onUnix bool, err error) {
 	path, onUnix := strings.CutPrefix(p.settings.HTTP.Listen, config.UnixPrefix)
 	if onUnix {
-		l, err = listenUnix(path, "HTTP", "--http")
+		l, err = listenUnix(path, "HTTP", p.settings.NameOf("http.listen"))
 	} else if l, err = net.Listen("tcp", path); err != nil {
-		err = fmt.Errorf("listen for HTTP: %w%s", err, listenAdvice(err, "--http"))
+		err = fmt.Errorf("listen for HTTP: %w%s", err, ListenAdvice(err, p.settings.NameOf("http.listen")))
 	}
 	if err != nil {
 		return nil, onUnix, err
@@ -59,20 +59,20 @@ func (p *Proxy) listenHTTP() (l net.Listener, onUnix bool, err error) {
 // socketMode lets the group of the process connect, such as that of a gateway.
 const socketMode = 0o660
 
-// listenUnix opens a Unix socket for the front that flag sets. It replaces a socket that no process
+// listenUnix opens a Unix socket for the front of a setting. It replaces a socket that no process
 // listens on any more.
-func listenUnix(path, front, flag string) (net.Listener, error) {
+func listenUnix(path, front, setting string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 		c, err := net.DialTimeout("unix", path, time.Second)
 		if err == nil {
 			_ = c.Close()
-			return nil, fmt.Errorf("listen for %s: %s is in use (another process listens there: end it, or set another path by %s)", front, path, flag)
+			return nil, fmt.Errorf("listen for %s: %s is in use (another process listens there: end it, or set another path by %s)", front, path, setting)
 		}
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			_ = os.Remove(path)
 		}
 	} else if err == nil {
-		return nil, fmt.Errorf("listen for %s: %s is there and is no socket: name another path by %s", front, path, flag)
+		return nil, fmt.Errorf("listen for %s: %s is there and is no socket: name another path by %s", front, path, setting)
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"syscall"
 
-	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/tlsfiles"
 	"github.com/limitgate/limitgate/internal/wrongport"
 	"github.com/limitgate/limitgate/limit"
@@ -24,14 +22,11 @@ func (p *Proxy) listen() (err error) {
 		}
 	}()
 	if p.front, err = net.Listen("tcp", s.Listen); err != nil {
-		return fmt.Errorf("listen for clients: %w%s", err, listenAdvice(err, "--listen"))
+		return fmt.Errorf("listen for clients: %w%s", err, ListenAdvice(err, s.NameOf("listen")))
 	}
 	if s.Admin != "" {
-		if s.Admin == s.Listen && !strings.HasSuffix(s.Admin, ":0") {
-			return config.Mistake("listen for admin: --admin is " + s.Admin + ", as --listen is: set another port")
-		}
 		if p.admin, err = net.Listen("tcp", s.Admin); err != nil {
-			return fmt.Errorf("listen for admin: %w%s", err, listenAdvice(err, "--admin"))
+			return fmt.Errorf("listen for admin: %w%s", err, ListenAdvice(err, s.NameOf("admin")))
 		}
 	}
 	onUnix := false
@@ -80,15 +75,15 @@ func (p *Proxy) closeListeners() {
 	}
 }
 
-// listenAdvice returns the way out of an error of a listener whose address is that of a flag.
-func listenAdvice(err error, flag string) string {
+// ListenAdvice returns the way out of an error of a listener whose address is that of a setting.
+func ListenAdvice(err error, setting string) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Sprintf(" (another process listens there: end it, or set another address by %s)", flag)
+		return fmt.Sprintf(" (another process listens there: end it, or set another address by %s)", setting)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Sprintf(" (this host does not have that address: set another one by %s)", flag)
+		return fmt.Sprintf(" (this host does not have that address: set another one by %s)", setting)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Sprintf(" (this user may not listen there: set a port above 1023 by %s)", flag)
+		return fmt.Sprintf(" (this user may not listen there: set a port above 1023 by %s)", setting)
 	}
 	return ""
 }

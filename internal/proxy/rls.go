@@ -65,7 +65,7 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 	r.server = envoy.NewServer(r.service, envoy.ServerOptions{
 		TLS: encrypted, MaxConnectionAge: s.MaxConnectionAge, MaxConnectionAgeGrace: s.MaxConnectionAgeGrace, ShutdownTimeout: p.settings.ShutdownTimeout, Log: p.log,
 	})
-	if err := r.listen(s); err != nil {
+	if err := r.listen(p.settings); err != nil {
 		return nil, err
 	}
 	watch := wrongport.Plain
@@ -84,25 +84,25 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 }
 
 // listen opens the listeners.
-func (r *rateLimitService) listen(s *config.RLS) (err error) {
-	if path, ok := strings.CutPrefix(s.Listen, config.UnixPrefix); ok {
-		r.front, err = listenUnix(path, "the rate limit service", "--rls")
-	} else if r.front, err = net.Listen("tcp", s.Listen); err != nil {
-		err = fmt.Errorf("listen for the rate limit service: %w%s", err, listenAdvice(err, "--rls"))
+func (r *rateLimitService) listen(s *config.Settings) (err error) {
+	if path, ok := strings.CutPrefix(s.RLS.Listen, config.UnixPrefix); ok {
+		r.front, err = listenUnix(path, "the rate limit service", s.NameOf("rls.listen"))
+	} else if r.front, err = net.Listen("tcp", s.RLS.Listen); err != nil {
+		err = fmt.Errorf("listen for the rate limit service: %w%s", err, ListenAdvice(err, s.NameOf("rls.listen")))
 	}
 	if err != nil {
 		return err
 	}
 	for _, of := range []struct {
-		addr, flag string
-		listener   *net.Listener
-	}{{s.HTTP, "--rls-http", &r.http}, {s.Debug, "--rls-debug", &r.debug}} {
+		addr, setting string
+		listener      *net.Listener
+	}{{s.RLS.HTTP, "rls.http", &r.http}, {s.RLS.Debug, "rls.debug", &r.debug}} {
 		if of.addr == "" {
 			continue
 		}
 		if *of.listener, err = net.Listen("tcp", of.addr); err != nil {
 			r.close()
-			return fmt.Errorf("listen for the rate limit service: %w%s", err, listenAdvice(err, of.flag))
+			return fmt.Errorf("listen for the rate limit service: %w%s", err, ListenAdvice(err, s.NameOf(of.setting)))
 		}
 	}
 	return nil

@@ -107,6 +107,7 @@ func TestExtendMistakes(t *testing.T) {
 		return "version: 1\ndomains:\n  shop:\n    rules:\n      " + path + ": " + fields + "\n"
 	}
 	for _, row := range []struct{ name, file, want string }{
+		{"no mapping", "x\n", "x.yaml:1: names with values belong here: version: 1 and domains, as in docs/envoy.md"},
 		{"no version", "domains: {}\n", "x.yaml:1: version: the file does not say which format it is in: write version: 1"},
 		{"unknown key", "version: 1\ndomain: {}\n", "x.yaml:2: domain: unknown key; did you mean domains?"},
 		{"unknown key of a rule", rule("tenant", "{rate: 5/s}"), "x.yaml:5: domains.shop.rules.tenant.rate: unknown key; the keys are algorithm, also, burst, calendar, lease, on_denied, on_error, timezone"},

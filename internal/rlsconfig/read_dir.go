@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/limitgate/limitgate/config"
 )
@@ -31,7 +32,7 @@ const (
 // begin with a dot.
 func ReadDir(dir string) ([]File, error) {
 	root, err := filepath.EvalSymlinks(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, fmt.Errorf("there is no folder %s: it is --rls-config, or RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY", config.Quote(dir))
 	}
 	if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {

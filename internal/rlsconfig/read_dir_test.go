@@ -125,4 +125,11 @@ func TestReadDirFails(t *testing.T) {
 			t.Errorf("%s: the error is\n%v, want\n%s", row.name, err, row.want)
 		}
 	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadDir(filepath.Join(file, "config")); err == nil || !strings.HasPrefix(err.Error(), "there is no folder ") {
+		t.Errorf("below a file: %v", err)
+	}
 }

@@ -62,7 +62,7 @@ func (y *yamlReader) unknown(key *yaml.Node, at place, known []string) (mistake 
 	case slices.Equal(known, rootKeys) && slices.Contains(kubernetesKeys, name):
 		y.fail(at, "unknown key; it is of an object of Kubernetes: write what is below data of a ConfigMap")
 	case slices.Equal(known, rootKeys) && slices.Contains(limitsKeys, name):
-		y.fail(at, "unknown key; it is of a limits file of Limitgate: name that file by --limits")
+		y.fail(at, "unknown key; it is of a limits file of Limitgate, which belongs in no folder of Envoy's limits: name that file itself, as in serve --limits FILE")
 	default:
 		y.fail(at, "unknown key; %s", didYouMean(name, known, "the keys are "+strings.Join(known, ", ")))
 	}

@@ -137,6 +137,9 @@ func (u *User) applySwitch(rule string) (ok bool) {
 // addSecret adds the hash of a generated password.
 func (u *User) addSecret(text string) error {
 	hash, ok := parseSecret(text)
+	if !ok && strings.Trim(text, "#") == "" {
+		return errors.New("a comment has a line of its own, which begins with #")
+	}
 	if !ok {
 		return errors.New("behind # are the 64 hexadecimal digits of a SHA-256; limitgate hash-password makes them")
 	}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/config"
+)
+
+// parseFlags parses args, whose flags may stand anywhere before an argument --. Done reports
+// that the command ends with the code.
+func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, done bool) {
+	// The flag package prints its own errors and usage. Suppress them.
+	help := fs.Usage
+	fs.Usage, env.flags = func() {}, fs
+	switch err := parseAnywhere(fs, args); {
+	case errors.Is(err, flag.ErrHelp):
+		help()
+		return exitOK, true
+	case err != nil:
+		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %[1]s --help lists the flags\n", fs.Name(), flagMistake(fs, err))
+		return exitUsage, true
+	}
+	return 0, false
+}
+
+// The errors of package flag.
+var (
+	errFlagValue  = regexp.MustCompile(`(?s)^invalid value ("(?:[^"\\]|\\.)*") for flag -([^:]+): (.*)$`)
+	errFlagSwitch = regexp.MustCompile(`(?s)^invalid boolean value ".*" for -([^:]+): `)
+)
+
+// flagMistake describes an error of package flag, and says what would be right.
+func flagMistake(fs *flag.FlagSet, err error) string {
+	text := err.Error()
+	if name, unknown := strings.CutPrefix(text, "flag provided but not defined: "); unknown {
+		return unknownFlag(fs, "--"+strings.TrimLeft(name, "-"))
+	}
+	if name, missing := strings.CutPrefix(text, "flag needs an argument: "); missing {
+		name = strings.TrimLeft(name, "-")
+		argument, _ := argumentOf(fs.Lookup(name))
+		return fmt.Sprintf("flag --%s: the value is missing; write --%[1]s %s", name, argument)
+	}
+	if of := errFlagSwitch.FindStringSubmatch(text); of != nil {
+		return "flag --" + of[1] + " takes no value; write the flag alone, or leave it out"
+	}
+	of := errFlagValue.FindStringSubmatch(text)
+	if of == nil {
+		return text
+	}
+	value, _ := strconv.Unquote(of[1])
+	flag, value, reason := "flag --"+of[2]+": ", config.Quote(value), of[3]
+	switch {
+	case reason == "parse error":
+		return flag + value + notOfType(fs, of[2])
+	case reason == "value out of range":
+		return flag + value + " is out of bounds"
+	case strings.Contains(reason, value):
+		return flag + reason
+	}
+	return flag + value + ": " + reason
+}
+
+// unknownFlag describes a flag that does not exist.
+func unknownFlag(fs *flag.FlagSet, name string) string {
+	if name == "--dim" {
+		return "unknown flag --dim; write DIM NAME VALUE behind the ip"
+	}
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
+	if meant := config.MeantFlag(name, names); meant != "" {
+		return "unknown flag " + name + "; did you mean " + meant + "?"
+	}
+	return "unknown flag " + name
+}
+
+// notOfType continues the text of a value that a flag does not parse.
+func notOfType(fs *flag.FlagSet, name string) string {
+	if g, ok := fs.Lookup(name).Value.(flag.Getter); ok {
+		switch g.Get().(type) {
+		case time.Duration:
+			return " is not a duration; write for example 5s or 200ms"
+		case float64:
+			return " is not a number; write for example 100 or 1.5"
+		}
+	}
+	return " is not a whole number; write for example 100"
+}
+
+// parseAnywhere parses args, and leaves those that are no flags in fs.Args.
+func parseAnywhere(fs *flag.FlagSet, args []string) error {
+	var others []string
+	all := args
+	for len(args) > 0 {
+		if arg := args[0]; !isFlag(arg) {
+			others, args = append(others, arg), args[1:]
+			continue
+		}
+		if err := fs.Parse(args); err != nil {
+			return err
+		}
+		// Parse stops at the first argument that is no flag, or behind --.
+		if n := len(args) - fs.NArg(); args[n-1] == "--" {
+			others = append(others, fs.Args()...)
+			break
+		}
+		args = fs.Args()
+	}
+	if err := checkOnce(fs, all); err != nil {
+		return err
+	}
+	return fs.Parse(append([]string{"--"}, others...))
+}
+
+// checkOnce returns an error for a list that args, which were parsed, give twice.
+func checkOnce(fs *flag.FlagSet, args []string) error {
+	given := map[string]bool{}
+	for _, arg := range args {
+		if arg == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		f := fs.Lookup(name)
+		if !isFlag(arg) || f == nil {
+			continue
+		}
+		if v, ok := f.Value.(interface{ Argument() string }); ok && config.IsList(v.Argument()) && given[name] {
+			return fmt.Errorf("flag --%s: %s", name, config.ListGivenTwice("--"+name, v.Argument()))
+		}
+		given[name] = true
+	}
+	return nil
+}
+
+// isFlag reports whether an argument is a flag, and not a - or a negative number.
+func isFlag(arg string) bool {
+	return len(arg) > 1 && arg[0] == '-' && (arg[1] < '0' || arg[1] > '9')
+}
