@@ -86,8 +86,10 @@ type Batch struct {
 	// answered reports that the items have the store's answers, and that these are
 	// cached.
 	answered bool
-	// waiter is for Decide; nil before its first use.
-	waiter *waiter
+	// waiter is for DecideWithin; nil before its first use. Waiting reports that it has not
+	// been answered.
+	waiter  *waiter
+	waiting bool
 	// undecided is scratch space for calls for which the store must be called again, and
 	// for calls that the store has not decided.
 	undecided []limit.Call
@@ -116,27 +118,45 @@ func (l *Limiter) moment() limit.DecisionTime {
 
 // Decide decides b.Requests into b.Decisions, as if one after the other. It is Start and
 // Finish for callers that can wait.
-func (l *Limiter) Decide(b *Batch) { l.DecideSince(b, time.Time{}) }
+func (l *Limiter) Decide(b *Batch) {
+	if !l.DecideWithin(b, l.opts.Timeout) {
+		l.Await(b)
+	}
+}
 
-// DecideSince decides as Decide does, requests that arrived at since, or now if since is zero: their waiting
-// time is part of Options.Timeout.
-func (l *Limiter) DecideSince(b *Batch, since time.Time) {
+// DecideWithin decides as Decide does, if the store answers within the duration most. It
+// returns false if the caller must call Await for the decisions.
+func (l *Limiter) DecideWithin(b *Batch, most time.Duration) bool {
 	if b.waiter == nil {
 		b.waiter = newWaiter()
 	}
-	if l.Start(b, since, b.waiter.done, 0) {
-		return
+	if l.Start(b, time.Time{}, b.waiter.done, 0) {
+		return true
 	}
 	// Other goroutines that have a request may start theirs first: one Flush sends the calls of all.
 	runtime.Gosched()
 	l.Flush()
-	if !b.waiter.wait(b.at.Deadline().Sub(l.opts.Now())) {
-		b.waiter = nil
-	}
-	if !l.Finish(b) {
-		l.FinishBlocking(b)
-	}
+	b.waiting = !b.waiter.wait(min(most, l.left(b)))
+	return !b.waiting && l.Finish(b)
 }
+
+// Await makes the decisions that DecideWithin could not make. It waits for the store, at
+// most until the deadline.
+func (l *Limiter) Await(b *Batch) {
+	if b.waiting {
+		b.waiting = false
+		if !b.waiter.wait(l.left(b)) {
+			b.waiter = nil
+		}
+		if l.Finish(b) {
+			return
+		}
+	}
+	l.FinishBlocking(b)
+}
+
+// left returns the time until the deadline of a batch.
+func (l *Limiter) left(b *Batch) time.Duration { return b.at.Deadline().Sub(l.opts.Now()) }
 
 // Start begins to decide b.Requests, which arrived at since, or now if since is zero:
 // their waiting time is part of Options.Timeout. Start never waits. It returns true if

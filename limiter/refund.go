@@ -75,11 +75,13 @@ func granted(call []limit.Item) bool {
 	return taken
 }
 
+// mustRedecide reports whether a request must be decided again: one of its buckets is that of a request that is
+// decided again, or may have denied it, or shown a look that nothing is left, because of units that were returned.
 func mustRedecide(items []limit.Item, held map[string]bucketUse) bool {
 	for i := range items {
 		it := &items[i]
 		use := held[string(it.Name)]
-		if use == undecided || use == returned && it.Denies() && it.Enforced() {
+		if use == undecided || use == returned && (it.Denies() || it.Cost == 0 && it.Remaining == 0) {
 			return true
 		}
 	}

@@ -2,7 +2,7 @@ package limiter
 
 import "time"
 
-// waiter waits for the store on behalf of Decide.
+// waiter waits for the store on behalf of DecideWithin and Await.
 type waiter struct {
 	answered chan struct{}      // has room for one value
 	done     func(token uint64) // sends to answered
@@ -17,7 +17,8 @@ func newWaiter() *waiter {
 }
 
 // wait waits at most the duration most until done is called, and reports whether it was.
-// If not, the waiter must not be used again: a late call of done may be under way.
+// If not, the waiter can only wait again, and not for another call: a late call of done may
+// be under way.
 func (w *waiter) wait(most time.Duration) bool {
 	select {
 	case <-w.answered:

@@ -12,7 +12,7 @@ import (
 )
 
 // answer makes the response to a request that is decided.
-func (s *Service) answer(q *question) {
+func (s *Service) answer(q *question) *rls.RateLimitResponse {
 	q.fold()
 	r := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OK, Statuses: make([]*rls.RateLimitResponse_DescriptorStatus, len(q.bound))}
 	if q.over {
@@ -34,7 +34,7 @@ func (s *Service) answer(q *question) {
 	if q.behaviour.Metadata {
 		r.DynamicMetadata = q.metadata(q.req)
 	}
-	q.reply = r
+	return r
 }
 
 // status returns the status of a descriptor.

@@ -7,12 +7,15 @@ import (
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
-	"github.com/limitgate/limitgate/limiter"
 )
 
 // decide decides a request. Descriptors that are charged whatever the answer is come first: their
 // verdicts count for the answer, and a denied request takes nothing for the others.
 func (s *Service) decide(q *question) {
+	if q.native {
+		s.decideNative(q)
+		return
+	}
 	s.charge(q)
 	s.take(q)
 	s.refund(q)
@@ -69,20 +72,23 @@ const chargeAttempts = 3
 // take decides the descriptors that are taken together or not at all. If the request is denied already,
 // it only looks.
 func (s *Service) take(q *question) {
-	q.denyClosed()
+	q.over = q.denies()
 	q.collect(roleTake)
-	if len(q.ask) > 0 {
-		q.batch.Reset()
-		q.batch.Requests = append(q.batch.Requests, q.request())
-		if q.denies() {
-			s.opts.Limiter.Peek(&q.batch)
-			s.note(q, &q.batch, 0)
-		} else if s.opts.Limiter.Decide(&q.batch); s.note(q, &q.batch, 0) {
+	if len(q.ask) == 0 {
+		return
+	}
+	q.batch.Reset()
+	q.batch.Requests = append(q.batch.Requests, q.request())
+	if q.over {
+		s.opts.Limiter.Peek(&q.batch)
+		q.note(q.batch.Items(0))
+	} else {
+		s.opts.Limiter.Decide(&q.batch)
+		if q.note(q.batch.Items(0)); q.over && q.batch.Decisions[0].Allowed { // a look denies, or all quotas together
 			s.opts.Limiter.TakeBack(&q.batch, 0)
 		}
-		s.waitsOfLooks(q)
 	}
-	q.over = q.denies()
+	s.waitsOfLooks(q)
 }
 
 // denyClosed notes the verdicts of rules that admit nothing, which have no counter.
@@ -130,24 +136,19 @@ func (q *question) askEach() {
 	}
 }
 
-// note notes the verdicts about the descriptors that are taken together, which are request i of a batch. It
-// reports whether their units must go back: a look denies, or all quotas together, and the limiter does not
-// know.
-func (s *Service) note(q *question, batch *limiter.Batch, i int) (giveBack bool) {
-	items := batch.Items(i)
-	peeked := q.denies()
+// note notes the verdicts about the descriptors that are taken together, and the answer.
+func (q *question) note(items []limit.Item) {
 	for i, n := range q.asked {
 		q.bound[n].verdict(&items[i])
 	}
 	if q.over = q.denies(); !q.over {
-		return false
+		return
 	}
 	for i, n := range q.asked {
 		if b := &q.bound[n]; items[i].Allowed { // its units go back, or were never taken
 			b.remaining = min(b.remaining+items[i].Cost, b.limit.Params.Capacity)
 		}
 	}
-	return batch.Decisions[i].Allowed && !peeked
 }
 
 // denies reports whether the descriptors deny the request: an enforced one, or all quotas.

@@ -71,10 +71,9 @@ func (s *Service) explain(req *rls.RateLimitRequest) (explanation, error) {
 		x.Note = fmt.Sprintf("there is no domain %.64q, so the request is admitted; %s", req.GetDomain(), someOf(s.config.Load().rules.Domains()))
 		return x, nil
 	}
-	n := int64(len(q.bound))
-	defer s.inProgress.Add(-n)
-	if s.inProgress.Add(n) > maxInProgress {
-		return x, errBusy
+	defer s.leave(q)
+	if s.reserve(q, len(q.bound)); q.err != nil {
+		return x, q.err
 	}
 	s.look(q)
 	q.sumUp()

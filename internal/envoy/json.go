@@ -54,8 +54,11 @@ func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
 // refuse answers a request that is not decided.
 func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusBadRequest
-	if status.Code(err) == codes.ResourceExhausted {
+	switch status.Code(err) {
+	case codes.ResourceExhausted:
 		code = http.StatusServiceUnavailable
+	case codes.Internal:
+		code = http.StatusInternalServerError
 	}
 	text := status.Convert(err).Message()
 	if errors.Is(err, errDomain) || errors.Is(err, errDescriptors) {

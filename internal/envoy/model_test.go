@@ -3,12 +3,14 @@ package envoy
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/limitgate/limitgate/backstop"
+	"github.com/limitgate/limitgate/internal/grpcserver"
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/internal/storetest"
@@ -231,10 +233,10 @@ func TestModel(t *testing.T) {
 					for _, q := range all {
 						words = append(words, q.String())
 					}
-					request := strings.Join(words, ",")
-					explained := explainText(t, s, request, hits)
-					got, want := strings.HasPrefix(ask(t, s, request, hits), "OVER"), m.decide(all)
-					told = append(told, fmt.Sprintf("%s (%d): denied %t", request, hits, want))
+					text := strings.Join(words, ",")
+					explained := explainText(t, s, text, hits)
+					got, want := strings.HasPrefix(ask(t, s, text, hits), "OVER"), m.decide(all)
+					told = append(told, fmt.Sprintf("%s (%d): denied %t", text, hits, want))
 					if got != want || explained.Admitted == want || !m.agrees(t, s, all) {
 						rules, extensions := m.files("")
 						t.Fatalf("history %d: denied %t, want %t, explained %+v\nshadow %t, quota %t\n%s%s%s", history, got, want, explained, m.shadow, m.quota, rules, extensions, strings.Join(told, "\n"))
@@ -242,6 +244,68 @@ func TestModel(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestModelRounds compares rounds of random requests, which arrive together, with the model. Those that one call
+// of the limiter decides come first.
+func TestModelRounds(t *testing.T) {
+	node := redistest.Start(t)
+	stores := map[string]limiter.Store{"memory": memory.New(memory.Options{}), "Redis": openStore(t, node.Addr)}
+	seed := storetest.Seed(t)
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			for history := range 40 {
+				m := newModel(random)
+				s := serviceOf(t, store, m, fmt.Sprint("rounds", history), random)
+				for range 10 {
+					m.checkRound(t, s, random)
+				}
+			}
+		})
+	}
+}
+
+// checkRound compares a random round with the model.
+func (m *model) checkRound(t *testing.T, s *Service, random *rand.Rand) {
+	t.Helper()
+	var together, alone [][]*modelQuestion
+	var texts []string
+	calls := map[*modelQuestion]*grpcserver.Call{} // by the first question of a request
+	var round []*grpcserver.Call
+	for range 1 + random.IntN(12) {
+		all, hits := m.draw(random)
+		var words []string
+		for _, q := range all {
+			words = append(words, q.String())
+		}
+		texts = append(texts, fmt.Sprintf("%s (%d)", strings.Join(words, ","), hits))
+		call := callOf(t, "mesh", strings.Join(words, ","), hits)
+		calls[all[0]], round = call, append(round, call)
+		q := question{}
+		q.req, _ = parseRequest(call.Message)
+		s.prepare(&q, s.opts.Now())
+		s.leave(&q)
+		if q.needsSeveralCalls() {
+			alone = append(alone, all)
+		} else {
+			together = append(together, all)
+		}
+	}
+	grpcserver.Unary(s.answerCalls).Answer(round)
+	for _, all := range slices.Concat(together, alone) {
+		got := describeCall(t, calls[all[0]])
+		if want := m.decide(all); strings.HasPrefix(got, "OVER") != want {
+			rules, extensions := m.files("")
+			t.Fatalf("%v: %s, denied %t is right\nshadow %t, quota %t\n%s%s%s", all, got, want, m.shadow, m.quota, rules, extensions, strings.Join(texts, "\n"))
+		}
+	}
+	for _, all := range slices.Concat(together, alone) {
+		if !m.agrees(t, s, all) {
+			rules, extensions := m.files("")
+			t.Fatalf("after\n%s\nshadow %t, quota %t\n%s%s", strings.Join(texts, "\n"), m.shadow, m.quota, rules, extensions)
+		}
 	}
 }
 

@@ -19,9 +19,8 @@ import (
 // reused, and not safe for concurrent use.
 type question struct {
 	req    *rls.RateLimitRequest
-	reply  *rls.RateLimitResponse // the answer, unless there is an error
-	err    error
-	native bool // its domain is one of Options.Native
+	err    error // in place of an answer
+	native bool  // its domain is one of Options.Native
 
 	behaviour *Behaviour
 	domain    *rlsconfig.Domain // nil if there is none of the name
@@ -38,20 +37,24 @@ type question struct {
 	asked   []int // the descriptors of ask, as indexes of bound
 }
 
-// maxKeptNames bounds the memory for names that a question keeps for the next request: usual ones have
-// some hundred bytes.
-const maxKeptNames = 16 << 10
+// What a question keeps for the next request is bounded: usual ones have some hundred bytes of names, and some
+// ten entries.
+const (
+	maxKeptNames   = 16 << 10
+	maxKeptEntries = 64
+)
 
 func (q *question) reset() {
 	q.batch.Reset()
 	clear(q.bound)
 	clear(q.entries)
 	clear(q.ask)
-	if cap(q.names) > maxKeptNames {
-		q.names = nil
+	if cap(q.names) > maxKeptNames || cap(q.entries) > maxKeptEntries || cap(q.bound) > maxKeptEntries {
+		*q = question{}
+		return
 	}
 	q.bound, q.entries, q.ask, q.asked, q.names = q.bound[:0], q.entries[:0], q.ask[:0], q.asked[:0], q.names[:0]
-	q.req, q.reply, q.err, q.native, q.counted = nil, nil, nil, false, 0
+	q.req, q.err, q.native, q.counted = nil, nil, false, 0
 	q.behaviour, q.domain, q.over = nil, nil, false
 }
 

@@ -1,40 +1,53 @@
 package envoy
 
 import (
+	"cmp"
 	"runtime/debug"
-	"sync"
+	"slices"
 	"time"
 
-	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/limitgate/limitgate/internal/grpcserver"
 	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// round is requests that are decided at once, and the memory that this needs. It is reused, and not safe for
-// concurrent use.
+// round is requests that one call of the limiter decides, and the memory that this needs. It is reused, and
+// not safe for concurrent use.
 type round struct {
 	questions []*question
-	// together are the questions that one call of the limiter decides, and batch is that call.
-	together []*question
-	batch    limiter.Batch
-	taken    []int // requests of the batch whose units go back
+	calls     []*grpcserver.Call // of the questions
+	batch     limiter.Batch
+	// asked are the questions of the requests of the batch.
+	asked []*question
+	// broken reports that a call of the limiter has panicked, and may still use the batch.
+	broken bool
 }
 
-// add adds a request.
-func (r *round) add(req *rls.RateLimitRequest) *question {
+// add adds a call, and returns its question.
+func (r *round) add(call *grpcserver.Call) *question {
 	n := len(r.questions)
 	if n == cap(r.questions) {
 		r.questions = append(r.questions, nil)
 	}
-	r.questions = r.questions[:n+1]
-	if r.questions[n] == nil {
+	if r.questions = r.questions[:n+1]; r.questions[n] == nil {
 		r.questions[n] = new(question)
 	}
-	r.questions[n].req = req
+	r.calls = append(r.calls, call)
 	return r.questions[n]
+}
+
+// takeOut removes the question that was added last, and returns it. Its memory is not that of the round any
+// more.
+func (r *round) takeOut() *question {
+	n := len(r.questions) - 1
+	q := r.questions[n]
+	r.questions[n] = nil
+	r.questions, r.calls = r.questions[:n], r.calls[:n]
+	return q
 }
 
 // reset empties the round and keeps its memory.
@@ -43,122 +56,199 @@ func (r *round) reset() {
 		q.reset()
 	}
 	r.batch.Reset()
-	clear(r.together)
-	r.questions, r.together = r.questions[:0], r.together[:0]
+	clear(r.asked)
+	clear(r.calls)
+	r.questions, r.calls, r.asked = r.questions[:0], r.calls[:0], r.asked[:0]
+}
+
+const (
+	// patience is how long the requests behind a round wait for it. A store that is well answers within it.
+	patience = 500 * time.Microsecond
+	// maxRound bounds the messages of a round, in bytes: in memory they are up to fifty times as long.
+	maxRound = 64 << 10
+)
+
+// answerCalls answers requests that arrived together. One call of the limiter decides those that take units or
+// look. The others need several calls, one after the other, and each has a goroutine.
+func (s *Service) answerCalls(b *grpcserver.Batch) {
+	begin, r, size := s.opts.Now(), s.rounds.Get().(*round), 0
+	var alone []func()
+	for _, call := range b.Calls {
+		if size += len(call.Message); size > maxRound && len(r.questions) > 0 {
+			s.decideRound(b, r)
+			r, size = s.rounds.Get().(*round), len(call.Message)
+		}
+		q := r.add(call)
+		q.req, q.err = parseRequest(call.Message)
+		s.guard(q, func() { s.prepare(q, begin) })
+		if q.err == nil && q.needsSeveralCalls() {
+			q = r.takeOut()
+			alone = append(alone, func() { b.Go([]*grpcserver.Call{call}, func() { s.answerAlone(q, call) }) })
+		}
+	}
+	s.decideRound(b, r)
+	for _, begin := range alone {
+		begin()
+	}
+}
+
+// decideRound decides and answers the requests of a round. A goroutine waits for a store that is slow.
+func (s *Service) decideRound(b *grpcserver.Batch, r *round) {
+	decided := true
+	s.guardRound(r, func() { decided = s.ask(r) })
+	if decided {
+		s.answerRound(r)
+		return
+	}
+	b.Go(slices.Clone(r.calls), func() {
+		s.guardRound(r, func() { s.opts.Limiter.Await(&r.batch) })
+		s.answerRound(r)
+	})
+}
+
+// answerAlone answers a request by calls of its own.
+func (s *Service) answerAlone(q *question, call *grpcserver.Call) {
+	s.guard(q, func() { s.decide(q) })
+	s.answerCall(q, call)
+}
+
+// answerRound answers the requests of a round whose batch is decided.
+func (s *Service) answerRound(r *round) {
+	for i, q := range r.asked {
+		s.guard(q, func() { q.note(r.batch.Items(i)) })
+	}
+	for i, q := range r.questions {
+		s.answerCall(q, r.calls[i])
+	}
+	if !r.broken {
+		r.reset()
+		s.rounds.Put(r)
+	}
+}
+
+// guardRound calls do. A panic is the error of all requests of the round.
+func (s *Service) guardRound(r *round, do func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.panicked(p)
+			r.broken = true
+			for _, q := range r.questions {
+				q.err = cmp.Or(q.err, errInternal)
+			}
+		}
+	}()
+	do()
+}
+
+// answerCall writes the answer to a request that is decided, and counts it.
+func (s *Service) answerCall(q *question, call *grpcserver.Call) {
+	s.guard(q, func() {
+		call.Reply, q.err = proto.MarshalOptions{}.MarshalAppend(call.Reply, s.answer(q))
+	})
+	call.Err = q.err
+	s.done(q)
 }
 
 var errInternal = status.Error(codes.Internal, "internal error")
 
-// guard calls do with a question that has no error. A panic is the error of this question.
-func (s *Service) guard(q *question, do func(*question)) {
+// guard calls do, unless the question has an error. A panic is the error of the question alone.
+func (s *Service) guard(q *question, do func()) {
 	if q.err != nil {
 		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			s.opts.Log.Error("request panicked", "panic", p, "stack", string(debug.Stack()))
+			s.panicked(p)
 			q.err = errInternal
 		}
 	}()
-	do(q)
+	do()
 }
 
-// decideRound decides the requests of a round, which arrived at since, or now if since is zero, and makes their
-// answers. Those that take units or look are decided together, by one call of the limiter. The others need
-// several calls, one after the other, and each of them has a goroutine.
-func (s *Service) decideRound(r *round, since time.Time) {
-	begin := s.opts.Now()
-	defer func() {
-		for _, q := range r.questions {
-			s.inProgress.Add(-q.counted)
-		}
-	}()
-	var alone sync.WaitGroup
-	for _, q := range r.questions {
-		q.behaviour, q.now = &s.opts.Behaviour, begin
-		s.guard(q, s.prepare)
-		switch {
-		case q.err != nil:
-		case q.native:
-			alone.Go(func() { s.guard(q, s.decideNative) })
-		case q.needsSeveralCalls():
-			alone.Go(func() { s.guard(q, s.decide) })
-		default:
-			r.together = append(r.together, q)
-		}
-	}
-	s.takeTogether(r, since)
-	alone.Wait()
-	for _, q := range r.questions {
-		s.guard(q, s.answer)
-		if q.err == nil {
-			s.stats.count(q, s.opts.Now().Sub(begin))
-		}
-	}
+// panicked logs a panic.
+func (s *Service) panicked(value any) {
+	s.opts.Log.Error("request panicked", "panic", value, "stack", string(debug.Stack()))
 }
 
 // prepare binds the descriptors of a request to their limits, and refuses one that asks nothing, or too much,
 // or beside too many others.
-func (s *Service) prepare(q *question) {
-	q.native = s.isNative(q.req.GetDomain())
+func (s *Service) prepare(q *question, now time.Time) {
+	q.behaviour, q.now, q.native = &s.opts.Behaviour, now, s.isNative(q.req.GetDomain())
 	if q.err = checkRequest(q.req, q.native); q.err != nil {
 		return
 	}
-	if !s.reserve(q, len(q.req.GetDescriptors())) || q.native {
+	s.reserve(q, len(q.req.GetDescriptors()))
+	if q.err == nil && !q.native {
+		s.resolve(q)
+		s.reserve(q, len(q.bound)-len(q.req.GetDescriptors()))
+		q.denyClosed()
+		q.over = q.denies()
+	}
+}
+
+// reserve counts descriptors of a request as being decided, until done is called. The request has an error if
+// they are too many.
+func (s *Service) reserve(q *question, n int) {
+	if n == 0 {
 		return
 	}
-	s.resolve(q)
-	s.reserve(q, len(q.bound)-len(q.req.GetDescriptors()))
-}
-
-// reserve counts descriptors of a request as being decided, until the round ends. The request has an error if
-// they are too many.
-func (s *Service) reserve(q *question, n int) bool {
 	q.counted += int64(n)
-	if s.inProgress.Add(int64(n)) > maxInProgress && n > 0 {
+	if s.inProgress.Add(int64(n)) > maxInProgress {
 		q.err = errBusy
+		s.leave(q)
 	}
-	return q.err == nil
 }
 
-// needsSeveralCalls reports whether one call of the limiter does not decide a request: it charges or gives
-// back whatever the answer is, or its looks need a second one for their waits.
+// leave ends the count of the descriptors of a request.
+func (s *Service) leave(q *question) {
+	s.inProgress.Add(-q.counted)
+	q.counted = 0
+}
+
+// done counts a request that is answered.
+func (s *Service) done(q *question) {
+	s.leave(q)
+	if q.err == nil {
+		s.stats.count(q, s.opts.Now().Sub(q.now))
+	}
+}
+
+// needsSeveralCalls reports whether one call of the limiter beside others does not decide a request. It charges
+// or gives back whatever the answer is; it may give back what it took, which others of the round would miss,
+// because a look or all quotas deny it; its looks need a second call for their waits; or it only looks, because
+// a rule that admits nothing denies it.
 func (q *question) needsSeveralCalls() bool {
+	if q.native {
+		return true
+	}
+	takes, looks := false, false
 	for i := range q.bound {
-		switch b := &q.bound[i]; {
-		case b.role == roleCharge, b.role == roleRefund:
+		b := &q.bound[i]
+		switch {
+		case b.role == roleCharge, b.role == roleRefund, b.quota:
 			return true
-		case b.role == roleTake && b.hits == 0 && b.limit != nil && b.limit.Params.Algorithm != bucket.AlgorithmFixedWindow:
+		case b.limit == nil:
+		case b.hits > 0:
+			takes = true
+		case b.limit.Params.Algorithm == bucket.AlgorithmFixedWindow:
+			looks = true
+		default:
 			return true
 		}
 	}
-	return false
+	return takes && (looks || q.over)
 }
 
-// takeTogether decides the requests that one call of the limiter decides. Those that are denied by a rule which
-// admits nothing only look, by a call of their own.
-func (s *Service) takeTogether(r *round, since time.Time) {
-	asked := r.together[:0]
-	for _, q := range r.together {
-		q.denyClosed()
-		if q.collect(roleTake); len(q.ask) == 0 || q.denies() {
-			s.guard(q, s.take)
+// ask begins to decide the requests of a round. It returns false if Limiter.Await must be called.
+func (s *Service) ask(r *round) (decided bool) {
+	for _, q := range r.questions {
+		if q.err != nil {
 			continue
 		}
-		asked = append(asked, q)
-		r.batch.Requests = append(r.batch.Requests, q.request())
-	}
-	if len(asked) == 0 {
-		return
-	}
-	s.opts.Limiter.DecideSince(&r.batch, since)
-	r.taken = r.taken[:0]
-	for i, q := range asked {
-		if s.note(q, &r.batch, i) {
-			r.taken = append(r.taken, i)
+		if q.collect(roleTake); len(q.ask) > 0 {
+			r.asked = append(r.asked, q)
+			r.batch.Requests = append(r.batch.Requests, q.request())
 		}
 	}
-	if len(r.taken) > 0 {
-		s.opts.Limiter.TakeBack(&r.batch, r.taken...)
-	}
+	return len(r.asked) == 0 || s.opts.Limiter.DecideWithin(&r.batch, patience)
 }

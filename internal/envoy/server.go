@@ -22,6 +22,8 @@ type ServerOptions struct {
 	TLS *tls.Config
 	// MaxConnectionAge ends connections, so that clients meet proxies that are new; 0 is never.
 	MaxConnectionAge, MaxConnectionAgeGrace time.Duration
+	// MaxConns bounds the connections; 0 is no bound.
+	MaxConns int
 	// ShutdownTimeout bounds the wait for requests that are under way.
 	ShutdownTimeout time.Duration
 	Log             *slog.Logger
@@ -29,9 +31,8 @@ type ServerOptions struct {
 
 // Server serves a Service over gRPC, with the health service of gRPC.
 type Server struct {
-	service *Service
-	grpc    *grpcserver.Server
-	health  *health.Server
+	grpc   *grpcserver.Server
+	health *health.Server
 }
 
 // serviceName is that of the health service; the empty name means the same.
@@ -39,15 +40,15 @@ const serviceName = "ratelimit"
 
 // NewServer returns a server that is not healthy before Run.
 func NewServer(s *Service, opts ServerOptions) *Server {
-	srv := &Server{service: s, health: health.NewServer()}
+	srv := &Server{health: health.NewServer()}
 	srv.grpc = grpcserver.New(grpcserver.Options{
 		Unary: map[string]grpcserver.Unary{
 			rls.RateLimitService_ShouldRateLimit_FullMethodName: s.answerCalls,
 			healthpb.Health_Check_FullMethodName:                answerEach(srv.health.Check),
 			healthpb.Health_List_FullMethodName:                 answerEach(srv.health.List),
 		},
-		Streams: map[string]grpcserver.Stream{healthpb.Health_Watch_FullMethodName: srv.watchHealth},
-		TLS:     opts.TLS, MaxAge: opts.MaxConnectionAge, MaxAgeGrace: opts.MaxConnectionAgeGrace,
+		Streaming: map[string]grpcserver.Streaming{healthpb.Health_Watch_FullMethodName: srv.watchHealth},
+		TLS:       opts.TLS, MaxConns: opts.MaxConns, MaxAge: opts.MaxConnectionAge, MaxAgeGrace: opts.MaxConnectionAgeGrace,
 		ShutdownTimeout: opts.ShutdownTimeout, Log: opts.Log,
 	})
 	srv.SetHealthy(false)
@@ -77,22 +78,6 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return s.grpc.Run(draining, l)
 }
 
-// answerCalls answers requests that arrived together.
-func (s *Service) answerCalls(since time.Time, calls []*grpcserver.Call) {
-	r := s.rounds.Get().(*round)
-	defer s.release(r)
-	for _, call := range calls {
-		req, err := parseRequest(call.Message)
-		r.add(req).err = err
-	}
-	s.decideRound(r, since)
-	for i, q := range r.questions {
-		if calls[i].Err = q.err; q.err == nil {
-			calls[i].Reply, calls[i].Err = proto.MarshalOptions{}.MarshalAppend(calls[i].Reply, q.reply)
-		}
-	}
-}
-
 // answerEach makes a method that answers its calls one after the other.
 func answerEach[Req, Reply any, PReq interface {
 	*Req
@@ -101,10 +86,11 @@ func answerEach[Req, Reply any, PReq interface {
 	*Reply
 	proto.Message
 }](do func(context.Context, PReq) (PReply, error)) grpcserver.Unary {
-	return func(_ time.Time, calls []*grpcserver.Call) {
-		for _, call := range calls {
+	return func(b *grpcserver.Batch) {
+		for _, call := range b.Calls {
 			req := PReq(new(Req))
-			if call.Err = proto.Unmarshal(call.Message, req); call.Err != nil {
+			if proto.Unmarshal(call.Message, req) != nil {
+				call.Err = errMessage
 				continue
 			}
 			reply, err := do(context.Background(), req)
@@ -118,8 +104,8 @@ func answerEach[Req, Reply any, PReq interface {
 // watchHealth sends the health and its changes.
 func (s *Server) watchHealth(ctx context.Context, message []byte, send func([]byte) error) error {
 	var req healthpb.HealthCheckRequest
-	if err := proto.Unmarshal(message, &req); err != nil {
-		return err
+	if proto.Unmarshal(message, &req) != nil {
+		return errMessage
 	}
 	return s.health.Watch(&req, &watch{ctx: ctx, send: send})
 }

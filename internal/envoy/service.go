@@ -151,17 +151,13 @@ func (s *Service) ShouldRateLimit(ctx context.Context, req *rls.RateLimitRequest
 	if err := ctx.Err(); err != nil { // the client is gone
 		return nil, status.FromContextError(err).Err()
 	}
-	r := s.rounds.Get().(*round)
-	defer s.release(r)
-	q := r.add(req)
-	s.decideRound(r, time.Time{})
-	return q.reply, q.err
-}
-
-// release keeps the memory of a round for another one.
-func (s *Service) release(r *round) {
-	r.reset()
-	s.rounds.Put(r)
+	q := &question{req: req}
+	s.guard(q, func() { s.prepare(q, s.opts.Now()) })
+	s.guard(q, func() { s.decide(q) })
+	var reply *rls.RateLimitResponse
+	s.guard(q, func() { reply = s.answer(q) })
+	s.done(q)
+	return reply, q.err
 }
 
 func (s *Service) isNative(domain string) bool { return slices.Contains(s.opts.Native, domain) }

@@ -98,17 +98,28 @@ func descriptor(t testing.TB, words string) *ratelimit.RateLimitDescriptor {
 	return d
 }
 
-// ask sends a request whose descriptors are separated by commas, and describes the response.
-func ask(t testing.TB, s *Service, descriptors string, hits uint32) string {
+// request makes a request to a domain, whose descriptors are separated by commas.
+func request(t testing.TB, domain, descriptors string, hits uint32) *rls.RateLimitRequest {
 	t.Helper()
-	req := &rls.RateLimitRequest{Domain: "mesh", HitsAddend: hits}
+	req := &rls.RateLimitRequest{Domain: domain, HitsAddend: hits}
 	for text := range strings.SplitSeq(descriptors, ",") {
 		req.Descriptors = append(req.Descriptors, descriptor(t, text))
 	}
-	resp, err := s.ShouldRateLimit(context.Background(), req)
+	return req
+}
+
+// ask sends a request whose descriptors are separated by commas, and describes the response.
+func ask(t testing.TB, s *Service, descriptors string, hits uint32) string {
+	t.Helper()
+	resp, err := s.ShouldRateLimit(context.Background(), request(t, "mesh", descriptors, hits))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return describeResponse(resp)
+}
+
+// describeResponse describes a response: its code, and those of its statuses with what is left.
+func describeResponse(resp *rls.RateLimitResponse) string {
 	all := []string{resp.GetOverallCode().String()}
 	for _, st := range resp.GetStatuses() {
 		text := st.GetCode().String()

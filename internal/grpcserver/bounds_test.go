@@ -62,15 +62,15 @@ func TestManyWatchers(t *testing.T) {
 	l := listen(t)
 	serve(t, testOptions(nil), l)
 	c := dial(t, l.Addr())
-	for i := range uint32(maxWatching) {
+	for i := range uint32(maxStreaming) {
 		c.request(2*i+1, watch, "\x00")
 		c.want(fmt.Sprintf("HEADERS %d OK", 2*i+1))
 	}
-	c.request(2*maxWatching+1, watch, "\x00")
-	c.want(fmt.Sprintf("HEADERS %d OK grpc-status=8 grpc-message=a connection has at most %d streams of messages END", 2*maxWatching+1, maxWatching))
+	c.request(2*maxStreaming+1, watch, "\x00")
+	c.want(fmt.Sprintf("HEADERS %d OK grpc-status=8 grpc-message=a connection has at most %d streams of messages END", 2*maxStreaming+1, maxStreaming))
 	c.must(c.WriteRSTStream(1, http2.ErrCodeCancel))
-	c.request(2*maxWatching+3, watch, "\x00")
-	c.want(fmt.Sprintf("HEADERS %d OK", 2*maxWatching+3))
+	c.request(2*maxStreaming+3, watch, "\x00")
+	c.want(fmt.Sprintf("HEADERS %d OK", 2*maxStreaming+3))
 }
 
 // TestUnfinished: messages that do not arrive whole take a bounded amount of memory of a connection.
@@ -167,9 +167,14 @@ func TestManyReplies(t *testing.T) {
 
 // inMemory serves clients in the memory of a test with a clock of its own.
 func inMemory(t *testing.T, opts Options, test func(c *rawClient, end func())) {
+	inMemorySlow(t, func(chan struct{}) Options { return opts }, func(c *rawClient, _ chan struct{}, end func()) { test(c, end) })
+}
+
+// inMemorySlow is inMemory for options that need a channel.
+func inMemorySlow(t *testing.T, opts func(may chan struct{}) Options, test func(c *rawClient, may chan struct{}, end func())) {
 	synctest.Test(t, func(t *testing.T) {
-		l := bufconn.Listen(1 << 20)
-		_, end := serve(t, opts, l)
+		l, may := bufconn.Listen(1<<20), make(chan struct{})
+		_, end := serve(t, opts(may), l)
 		conn, err := l.DialContext(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +182,7 @@ func inMemory(t *testing.T, opts Options, test func(c *rawClient, end func())) {
 		c := newRawClient(t, conn)
 		_ = conn.SetDeadline(time.Time{})
 		c.want("SETTINGS", "WINDOW_UPDATE 0 983041", "SETTINGS ack")
-		test(c, end)
+		test(c, may, end)
 		_ = conn.Close()
 		end()
 	})
@@ -291,4 +296,71 @@ func TestDeafClient(t *testing.T) {
 		_, _ = conn.Close(), other.Close()
 		end()
 	})
+}
+
+// TestShare: while the messages of all connections are beyond their bound, small ones still arrive.
+func TestShare(t *testing.T) {
+	l := listen(t)
+	s, _ := serve(t, testOptions(nil), l)
+	s.unfinished.Add(maxUnfinishedOfAll)
+	defer s.unfinished.Add(-maxUnfinishedOfAll)
+	c := dial(t, l.Addr())
+	c.begin(1, echo)
+	c.must(c.WriteData(1, false, prefixed("hi")))
+	c.must(c.WriteData(1, true, nil))
+	c.want(answered("1", `"\x00\x00\x00\x00\x02hi"`)...)
+	c.begin(3, echo)
+	large := prefixed(strings.Repeat("x", 2*unfinishedShare))
+	for range unfinishedShare/maxFrame + 1 {
+		c.must(c.WriteData(3, false, large[:maxFrame]))
+		large = large[maxFrame:]
+	}
+	c.want("HEADERS 3 OK grpc-status=8 grpc-message=too many messages have not arrived whole END", "RST_STREAM 3 NO_ERROR")
+}
+
+// TestKept: a connection keeps little memory of a burst.
+func TestKept(t *testing.T) {
+	l := listen(t)
+	s, _ := serve(t, testOptions(nil), l)
+	c := dial(t, l.Addr())
+	for i := range uint32(maxStreams) {
+		c.begin(2*i+1, echo)
+	}
+	for i := range uint32(maxStreams) {
+		c.must(c.WriteData(2*i+1, true, prefixed(strings.Repeat("x", 200))))
+		c.want(answered(fmt.Sprint(2*i+1), "205 bytes")...)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for of := range s.conns {
+		of.mu.Lock()
+		if n := len(of.free); n != maxFree || of.out.Cap() > keptOut {
+			t.Errorf("%d streams and an output of %d bytes are kept", n, of.out.Cap())
+		}
+		of.mu.Unlock()
+	}
+}
+
+// TestPadding: padding of messages does not use up the windows of a client.
+func TestPadding(t *testing.T) {
+	l := listen(t)
+	serve(t, testOptions(nil), l)
+	c := dial(t, l.Addr())
+	c.begin(1, echo)
+	stream, all := prefixLen+MaxMessage, receiveWindow
+	for sent := 0; sent < 2*receiveWindow; sent += 256 {
+		c.must(c.WriteDataPadded(1, false, nil, make([]byte, 255)))
+		stream, all = stream-256, all-256
+		for stream < 256 || all < 256 {
+			var n int
+			if got := c.next(); strings.HasPrefix(got, "WINDOW_UPDATE 1") {
+				_, _ = fmt.Sscanf(got, "WINDOW_UPDATE 1 %d", &n)
+				stream += n
+			} else if _, err := fmt.Sscanf(got, "WINDOW_UPDATE 0 %d", &n); err != nil {
+				t.Fatal(got)
+			} else {
+				all += n
+			}
+		}
+	}
 }

@@ -28,30 +28,50 @@ const (
 	echo  = "/test/Echo"  // answers with the request
 	fail  = "/test/Fail"  // answers with an error
 	crash = "/test/Crash" // panics
+	slow  = "/test/Slow"  // answers like echo, but after a value of the channel
 	watch = "/test/Watch" // sends the request again and again, as often as its first byte says, and waits
+	once  = "/test/Once"  // sends the request and ends
 )
 
 // testOptions are options with the methods of the tests. Batches gets the number of calls of each call of
 // echo.
-func testOptions(batches chan<- int) Options {
+func testOptions(batches chan<- int) Options { return slowOptions(batches, nil) }
+
+// slowOptions are testOptions whose method slow waits for a value of may.
+func slowOptions(batches chan<- int, may <-chan struct{}) Options {
 	return Options{
 		Unary: map[string]Unary{
-			echo: func(_ time.Time, calls []*Call) {
+			echo: func(b *Batch) {
 				if batches != nil {
-					batches <- len(calls)
+					batches <- len(b.Calls)
 				}
-				for _, c := range calls {
+				for _, c := range b.Calls {
 					c.Reply = append(c.Reply, c.Message...)
 				}
 			},
-			fail: func(_ time.Time, calls []*Call) {
-				for _, c := range calls {
+			fail: func(b *Batch) {
+				for _, c := range b.Calls {
 					c.Err = status.Error(codes.NotFound, "100% été\n")
 				}
 			},
-			crash: func(time.Time, []*Call) { panic("crash") },
+			crash: func(*Batch) { panic("crash") },
+			slow: func(b *Batch) {
+				for _, c := range b.Calls {
+					b.Go([]*Call{c}, func() {
+						if <-may; string(c.Message) == "crash" {
+							panic("crash")
+						}
+						c.Reply = append(c.Reply, c.Message...)
+					})
+				}
+			},
 		},
-		Streams: map[string]Stream{watch: func(ctx context.Context, message []byte, send func([]byte) error) error {
+		Streaming: map[string]Streaming{once: func(_ context.Context, message []byte, send func([]byte) error) error {
+			if string(message) == "crash" {
+				panic("crash")
+			}
+			return send(message)
+		}, watch: func(ctx context.Context, message []byte, send func([]byte) error) error {
 			for range message[0] {
 				if err := send(message); err != nil {
 					return err

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -22,11 +21,11 @@ const (
 	maxStreams = 256
 	// maxHeaderList bounds the header fields of a request, in bytes as HTTP/2 counts them.
 	maxHeaderList = 16 << 10
-	// readBuffer is the size of the buffer for input: what arrives together up to this size is answered
-	// together. A frame has at most half of it.
+	// readBuffer is the size of the buffer for input, and so of the input whose requests are answered together.
+	// A frame has at most half of it.
 	readBuffer = 32 << 10
-	// receiveWindow is how many bytes of messages may be on their way. All that arrives is counted against
-	// maxUnfinished, so that the window need not be small.
+	// receiveWindow is how many bytes of messages may be on their way. maxUnfinished bounds the bytes that are
+	// kept, so that the window need not be small.
 	receiveWindow = 1 << 20
 	// writeTimeout bounds the wait for a client that does not read.
 	writeTimeout = 10 * time.Second
@@ -42,21 +41,17 @@ const (
 type conn struct {
 	server *Server
 	socket net.Conn // below TLS
-	// interrupted is set to make the goroutine of run look at Server.draining.
-	interrupted atomic.Bool
-	began       time.Time
+	// interrupted is set to make the goroutine of run look at Server.draining. Begun is set when begin has
+	// ended: before, nothing is interrupted.
+	interrupted, begun atomic.Bool
+	accepted           time.Time
 
 	// The fields below belong to the goroutine of run.
 	net    net.Conn // socket, or TLS above it
 	in     *bufio.Reader
 	fields fieldReader
-	round  []*stream // requests that have arrived whole, and are not yet answered
-	spare  []*stream // the memory of the round before
-	calls  []*Call   // of a method
-	free   []*stream // for reuse
 	armed  time.Time // the read deadline in force
-	// answered is when the last round began if it is not known when the input behind it arrived, or zero.
-	answered time.Time
+	batch  Batch     // the memory of the present one
 
 	mu      sync.Mutex    // guards the fields below, and the writing side of framer
 	framer  *http2.Framer // reads from in, writes to out
@@ -65,23 +60,29 @@ type conn struct {
 	block   bytes.Buffer
 	flow    flow
 	streams map[uint32]*stream
-	lastID  uint32 // of the streams that the client has opened
+	round   []*stream // those that have arrived whole, and whose methods are not called yet
+	free    []*stream // for reuse
+	lastID  uint32    // of the streams that the client has opened
 	// unfinished is the number of bytes of requests that have not arrived whole.
 	unfinished int64
-	ending     ending
-	writeErr   error // the first one
-	responders sync.WaitGroup
-	watching   int // streams of methods of Options.Streams
+	// streaming is the number of streams of methods of Options.Streaming, and abandoned that of streams which
+	// the client has ended while their methods go on.
+	streaming, abandoned int
+	ending               ending
+	writeErr             error // the first one
+	methods              sync.WaitGroup
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	return &conn{server: s, socket: nc, net: nc, began: time.Now(), streams: map[uint32]*stream{}, flow: newFlow()}
+	return &conn{server: s, socket: nc, net: nc, accepted: time.Now(), streams: map[uint32]*stream{}, flow: newFlow()}
 }
 
 // interrupt makes the goroutine of run look at Server.draining. It is safe for concurrent use.
 func (c *conn) interrupt() {
 	c.interrupted.Store(true)
-	_ = c.socket.SetReadDeadline(time.Unix(1, 0))
+	if c.begun.Load() {
+		_ = c.socket.SetReadDeadline(time.Unix(1, 0))
+	}
 }
 
 // run serves the connection until it ends.
@@ -94,17 +95,17 @@ func (c *conn) run() {
 			c.drop(s)
 		}
 		c.mu.Unlock()
-		c.responders.Wait()
+		c.methods.Wait()
 	}()
-	if err := c.begin(); err != nil {
+	if c.begin() != nil {
 		return
 	}
+	c.begun.Store(true)
 	for {
-		if err := c.await(); err != nil {
-			c.goAway(err)
-			return
+		err := c.await()
+		if err == nil {
+			err = c.readFrames()
 		}
-		err := c.readFrames()
 		c.answerRound()
 		if err = cmp.Or(err, c.advance()); err != nil {
 			c.goAway(err)
@@ -115,7 +116,7 @@ func (c *conn) run() {
 
 // begin makes the connection speak HTTP/2.
 func (c *conn) begin() error {
-	_ = c.socket.SetDeadline(c.began.Add(beginTimeout))
+	_ = c.socket.SetDeadline(c.accepted.Add(beginTimeout))
 	if creds := c.server.creds; creds != nil {
 		secured, _, err := creds.ServerHandshake(c.socket)
 		if err != nil {
@@ -129,7 +130,7 @@ func (c *conn) begin() error {
 	c.framer.SetMaxReadFrameSize(maxFrame)
 	c.encoder = hpack.NewEncoder(&c.block)
 	c.fields.init()
-	c.ending.init(&c.server.opts, c.began)
+	c.ending.init(&c.server.opts, c.accepted)
 	err := errors.Join(
 		c.framer.WriteSettings(
 			http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: maxStreams},
@@ -177,7 +178,6 @@ func (c *conn) readPreface() error {
 
 // await waits until a frame has arrived whole. Deadlines that pass meanwhile take effect.
 func (c *conn) await() error {
-	begin := time.Now()
 	for {
 		due := c.deadline()
 		if c.interrupted.Swap(false) || !due.IsZero() && !time.Now().Before(due) {
@@ -187,9 +187,6 @@ func (c *conn) await() error {
 			continue
 		}
 		if c.frameArrived() {
-			if time.Since(begin) > readBlocked {
-				c.answered = time.Time{}
-			}
 			return nil
 		}
 		if !due.Equal(c.armed) {
@@ -207,9 +204,6 @@ func (c *conn) await() error {
 		}
 	}
 }
-
-// readBlocked is how long a wait for input takes at least if none had arrived before.
-const readBlocked = 200 * time.Microsecond
 
 // frameArrived reports whether the buffer has a whole frame, or the header of one that is refused.
 func (c *conn) frameArrived() bool {
@@ -233,13 +227,20 @@ const (
 func (c *conn) readFrames() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.frameArrived() {
+	for c.frameArrived() && c.out.Len() <= maxOut {
+		h, _ := c.in.Peek(frameHeader)
+		fields := http2.FrameType(h[3]) == http2.FrameHeaders
 		f, err := c.framer.ReadFrame()
 		if err == nil {
 			err = c.onFrame(f)
+			fields = false
 		}
 		var of http2.StreamError
-		if errors.As(err, &of) {
+		switch {
+		case !errors.As(err, &of):
+		case fields || of.StreamID > c.lastID: // without these fields, later ones have no meaning
+			err = http2.ConnectionError(of.Code)
+		default:
 			c.reset(of.StreamID, of.Code)
 			err = nil
 		}
@@ -248,98 +249,6 @@ func (c *conn) readFrames() error {
 		}
 	}
 	return nil
-}
-
-// answerRound calls the methods of the requests that have arrived whole, and writes their replies.
-func (c *conn) answerRound() {
-	since := c.answered
-	c.answered = time.Now()
-	round := c.round
-	c.round, c.spare = c.spare[:0], round
-	for len(round) > 0 {
-		n := 1 // requests of one method, which is usually that of all
-		for n < len(round) && round[n].path == round[0].path {
-			n++
-		}
-		if first := round[0]; first.unary == nil {
-			n = 1
-			c.respond(first)
-		} else {
-			c.answer(since, round[:n])
-		}
-		round = round[n:]
-	}
-}
-
-// answer calls a method, and writes its replies.
-func (c *conn) answer(since time.Time, round []*stream) {
-	c.calls = c.calls[:0]
-	for _, s := range round {
-		s.call.Message, s.call.Err = s.data[prefixLen:], nil
-		s.call.Reply = append(s.call.Reply[:0], noPrefix[:]...)
-		c.calls = append(c.calls, &s.call)
-	}
-	c.callUnary(round[0].unary, since)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range round {
-		c.reply(s)
-		if c.out.Len() > maxOut {
-			_ = c.write() // the error is that of the next write, too
-		}
-	}
-}
-
-// maxOut bounds the replies that wait for those behind them.
-const maxOut = 256 << 10
-
-// callUnary calls a method. A panic is the error of its calls.
-func (c *conn) callUnary(method Unary, since time.Time) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.server.panicked(p)
-			for _, call := range c.calls {
-				call.Err = errInternal
-			}
-		}
-	}()
-	method(since, c.calls)
-}
-
-// respond runs a method that answers with a stream of messages.
-func (c *conn) respond(s *stream) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.watching >= maxWatching {
-		c.refuse(s, errWatching)
-		return
-	}
-	c.watching++
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
-	c.writeHeaders(s)
-	c.responders.Go(func() {
-		err := c.callStream(ctx, s)
-		cancel()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.streams[s.id] == s {
-			s.call.Err = err
-			c.writeTrailers(s)
-			_ = c.write() // the goroutine of run gets the error, too
-		}
-	})
-}
-
-// callStream calls a method that answers with a stream. A panic is its error.
-func (c *conn) callStream(ctx context.Context, s *stream) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.server.panicked(p)
-			err = errInternal
-		}
-	}()
-	return s.method(ctx, s.data[prefixLen:], func(message []byte) error { return c.send(s, message) })
 }
 
 // flush writes the output.
@@ -356,6 +265,9 @@ func (c *conn) write() error {
 	}
 	_ = c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, c.writeErr = c.net.Write(c.out.Bytes())
+	if c.net != c.socket { // TLS writes while it reads, too
+		_ = c.socket.SetWriteDeadline(time.Time{})
+	}
 	if c.out.Reset(); c.out.Cap() > keptOut {
 		c.out = bytes.Buffer{}
 	}

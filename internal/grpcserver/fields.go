@@ -19,11 +19,12 @@ type fieldReader struct {
 	encoded, size int
 
 	method, path, contentType, encoding string
-	// malformed reports a field that HTTP/2 forbids.
-	malformed bool
+	// regular reports a field that is not one of HTTP/2's own, which come first. Malformed reports fields that
+	// HTTP/2 forbids.
+	regular, malformed bool
 }
 
-// maxEncoded bounds the compressed fields of a request. More bytes than fields may have are an attack.
+// maxEncoded bounds the compressed fields of a request with their frames: there may be many, and empty ones.
 const maxEncoded = 2 * maxHeaderList
 
 func (r *fieldReader) init() {
@@ -42,7 +43,7 @@ func (r *fieldReader) begin(id uint32, ended bool) {
 // read reads a part of the fields. The error ends the connection: without a part, later fields have no
 // meaning.
 func (r *fieldReader) read(part []byte) error {
-	if r.encoded += len(part); r.encoded > maxEncoded {
+	if r.encoded += frameHeader + len(part); r.encoded > maxEncoded {
 		return http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
 	}
 	if _, err := r.decoder.Write(part); err != nil {
@@ -51,16 +52,21 @@ func (r *fieldReader) read(part []byte) error {
 	return nil
 }
 
-// add takes a field. Those that this package does not need are left out.
+// add takes a field, and forgets those that this package does not need.
 func (r *fieldReader) add(f hpack.HeaderField) {
 	if r.size += int(f.Size()); r.size > maxHeaderList {
 		return
 	}
+	if f.IsPseudo() {
+		r.malformed = r.malformed || r.regular
+	} else {
+		r.regular = true
+	}
 	switch f.Name {
 	case ":method":
-		r.method = f.Value
+		r.set(&r.method, f.Value)
 	case ":path":
-		r.path = f.Value
+		r.set(&r.path, f.Value)
 	case "content-type":
 		r.contentType = f.Value
 	case "grpc-encoding":
@@ -68,6 +74,12 @@ func (r *fieldReader) add(f hpack.HeaderField) {
 	case "connection":
 		r.malformed = true
 	}
+}
+
+// set takes a field that may come once.
+func (r *fieldReader) set(field *string, value string) {
+	r.malformed = r.malformed || *field != ""
+	*field = value
 }
 
 // check returns the status of HTTP for a request, and the error of gRPC unless it may be answered. Statuses
@@ -81,7 +93,7 @@ func (r *fieldReader) check() (httpStatus string, err error) {
 	case !ok || kind != "" && kind[0] != '+' && kind[0] != ';':
 		return "415", status.Error(codes.InvalidArgument, "a request of gRPC has the content-type application/grpc")
 	case r.encoding != "" && r.encoding != "identity":
-		return "200", errCompressed
+		return "200", errEncoding
 	}
 	return "200", nil
 }
@@ -93,43 +105,53 @@ func (c *conn) onFields() error {
 		return http2.ConnectionError(http2.ErrCodeCompression)
 	}
 	if r.id <= c.lastID {
-		s := c.streams[r.id]
-		switch {
-		case s == nil || s.ended: // it was answered, or the client breaks the rules
-		case !r.ended:
-			return http2.StreamError{StreamID: r.id, Code: http2.ErrCodeProtocol}
-		default:
-			c.onData(s, nil, true)
-		}
-		return nil
+		return c.onTrailers()
 	}
 	if r.id%2 == 0 {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	c.lastID = r.id
 	switch {
-	case c.ending.final(): // the client knows that this request is not answered
-	case len(c.streams) >= maxStreams:
+	case c.ending.step >= endFinal: // the client sends this request again, on another connection
+	case len(c.streams)+c.abandoned >= maxStreams:
 		return http2.StreamError{StreamID: r.id, Code: http2.ErrCodeRefusedStream}
 	case r.malformed || r.path == "" && r.size <= maxHeaderList:
 		return http2.StreamError{StreamID: r.id, Code: http2.ErrCodeProtocol}
 	default:
-		c.begins(c.open(r.id))
+		c.beginRequest(c.open(r.id))
 	}
 	return nil
 }
 
-// begins begins a request, or refuses it.
-func (c *conn) begins(s *stream) {
+// onTrailers handles fields behind a message.
+func (c *conn) onTrailers() error {
+	r := &c.fields
+	s := c.streams[r.id]
+	switch {
+	case s == nil || s.ended:
+		return http2.StreamError{StreamID: r.id, Code: http2.ErrCodeStreamClosed}
+	case !r.ended:
+		return http2.StreamError{StreamID: r.id, Code: http2.ErrCodeProtocol}
+	default:
+		c.onData(s, nil, true)
+		return nil
+	}
+}
+
+// maxPath bounds the path in an error, in bytes.
+const maxPath = 100
+
+// beginRequest begins a request, or refuses it.
+func (c *conn) beginRequest(s *stream) {
 	r, opts := &c.fields, &c.server.opts
 	s.ended = r.ended
-	httpStatus, err := r.check()
-	s.unary, s.method = opts.Unary[r.path], opts.Streams[r.path]
+	var err error
+	s.httpStatus, err = r.check()
+	s.unary, s.streaming = opts.Unary[r.path], opts.Streaming[r.path]
 	switch {
 	case err != nil:
-		s.httpStatus = httpStatus
-	case s.unary == nil && s.method == nil:
-		err = status.Errorf(codes.Unimplemented, "unknown method %.100s", r.path)
+	case s.unary == nil && s.streaming == nil:
+		err = status.Error(codes.Unimplemented, "unknown method "+r.path[:min(len(r.path), maxPath)])
 	case c.flow.blocked > maxBlocked:
 		err = errBlocked
 	case s.ended:

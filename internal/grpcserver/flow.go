@@ -26,7 +26,7 @@ func newFlow() flow { return flow{window: initialWindow, initial: initialWindow}
 // maxBlocked bounds the replies that wait for room. Requests that arrive while more wait are refused.
 const maxBlocked = 1 << 20
 
-// returnWindow lets the client send as much again as has arrived, in parts of half a window.
+// returnWindow lets the client send as many bytes again as have arrived, in parts of half a window.
 func (c *conn) returnWindow(n int64) error {
 	if c.flow.unreturned += n; c.flow.unreturned < receiveWindow/2 {
 		return nil

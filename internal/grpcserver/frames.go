@@ -65,11 +65,14 @@ func (c *conn) onDataFrame(f *http2.DataFrame) error {
 	s := c.streams[f.StreamID]
 	switch {
 	case s == nil: // it was answered before it had arrived
+		return nil
 	case s.ended:
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed}
-	default:
-		c.onData(s, f.Data(), f.StreamEnded())
 	}
+	if padding := f.Length - uint32(len(f.Data())); padding > 0 && !f.StreamEnded() { // the stream's window is for a message alone
+		_ = c.framer.WriteWindowUpdate(f.StreamID, padding) // to memory
+	}
+	c.onData(s, f.Data(), f.StreamEnded())
 	return nil
 }
 

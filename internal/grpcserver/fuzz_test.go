@@ -27,19 +27,21 @@ func (c *scriptConn) SetWriteDeadline(time.Time) error { return nil }
 
 // FuzzConn: no input ends the process or is counted wrongly, and each call of a method has a message.
 func FuzzConn(f *testing.F) {
-	for _, path := range []string{echo, watch, fail, "/test/None"} {
+	for _, path := range []string{echo, watch, fail, once, slow, "/test/None"} {
 		f.Add(seed(path))
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		opts := testOptions(nil)
+		may := make(chan struct{})
+		close(may)
+		opts := slowOptions(nil, may)
 		opts.Log = slog.New(slog.DiscardHandler)
 		s := New(opts)
 		c := s.add(&scriptConn{in: bytes.NewReader(append([]byte(http2.ClientPreface), sent...))})
 		var running sync.WaitGroup
 		running.Go(c.run)
 		running.Wait()
-		if s.unfinished.Load() != 0 || c.unfinished != 0 || c.watching != 0 || len(c.streams) != 0 || len(s.conns) != 0 {
-			t.Errorf("left: %d and %d bytes, %d watchers, %d streams, %d connections", s.unfinished.Load(), c.unfinished, c.watching, len(c.streams), len(s.conns))
+		if s.unfinished.Load() != 0 || c.unfinished != 0 || c.flow.blocked != 0 || c.abandoned != 0 || c.streaming != 0 || len(c.streams) != 0 || len(s.conns) != 0 {
+			t.Errorf("left: %d and %d bytes, %d watchers, %d streams, %d connections", s.unfinished.Load(), c.unfinished, c.streaming, len(c.streams), len(s.conns))
 		}
 	})
 }

@@ -1,9 +1,9 @@
 package grpcserver
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -18,8 +18,18 @@ var noPrefix [prefixLen]byte
 
 // reply writes the answer of a unary method.
 func (c *conn) reply(s *stream) {
-	if s.call.Err != nil {
-		c.refuse(s, s.call.Err)
+	s.calling = false
+	if c.streams[s.id] != s { // the client has ended the stream
+		c.abandoned--
+		c.recycle(s)
+		return
+	}
+	err := s.call.Err
+	if err == nil && c.flow.blocked > maxBlocked {
+		err = errBlocked
+	}
+	if err != nil {
+		c.refuse(s, err)
 		return
 	}
 	binary.BigEndian.PutUint32(s.call.Reply[1:], uint32(len(s.call.Reply)-prefixLen))
@@ -27,11 +37,14 @@ func (c *conn) reply(s *stream) {
 	s.rest, s.until = s.call.Reply, time.Now().Add(MaxCall)
 	c.flow.blocked += int64(len(s.rest))
 	c.writeTrailers(s)
+	if c.out.Len() > maxOut {
+		_ = c.write() // the error is that of the next write, too
+	}
 }
 
 // refuse answers a request with an error, even if it has not arrived whole.
 func (c *conn) refuse(s *stream, err error) {
-	s.call.Err = err
+	s.err = err
 	c.flow.blocked -= int64(len(s.rest))
 	s.rest = nil
 	c.writeTrailers(s)
@@ -52,7 +65,7 @@ func (c *conn) send(s *stream, message []byte) error {
 	s.rest, s.until = append(s.rest, message...), time.Now().Add(MaxCall)
 	c.flow.blocked += int64(len(s.rest))
 	c.writeRest(s)
-	return c.write()
+	return c.wrote()
 }
 
 // errGone is the error of a message behind the end of its stream.
@@ -95,11 +108,7 @@ func (c *conn) writeHeaders(s *stream) {
 }
 
 func (c *conn) addFields(s *stream) {
-	httpStatus := s.httpStatus
-	if httpStatus == "" {
-		httpStatus = "200"
-	}
-	c.addField(":status", httpStatus)
+	c.addField(":status", cmp.Or(s.httpStatus, "200"))
 	c.addField("content-type", "application/grpc")
 }
 
@@ -108,22 +117,22 @@ func (c *conn) writeStatus(s *stream) {
 	if !s.begun {
 		c.addFields(s)
 	}
-	if s.call.Err == nil {
+	if s.err == nil {
 		c.addField("grpc-status", "0")
 	} else {
-		st := status.Convert(s.call.Err)
+		st := status.Convert(s.err)
 		c.addField("grpc-status", strconv.Itoa(int(st.Code())))
-		c.addField("grpc-message", encodeMessage(st.Message()))
+		_ = c.encoder.WriteField(hpack.HeaderField{Name: "grpc-message", Value: encodeMessage(st.Message()), Sensitive: true}) // not for the client's table
 	}
 	c.endFields(s, true)
 }
 
-// addField adds a header field to the next frame of such.
+// addField adds a header field to the next frame.
 func (c *conn) addField(name, value string) {
 	_ = c.encoder.WriteField(hpack.HeaderField{Name: name, Value: value}) // to memory
 }
 
-// endFields writes the frame of the header fields that were added.
+// endFields writes the added header fields as a frame.
 func (c *conn) endFields(s *stream, last bool) {
 	_ = c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: s.id, BlockFragment: c.block.Bytes(), EndHeaders: true, EndStream: last})
 	c.block.Reset()
@@ -134,13 +143,16 @@ const maxText = 1024
 
 // encodeMessage encodes the text of a status: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 func encodeMessage(text string) string {
-	text = text[:min(len(text), maxText)]
+	text = strings.ToValidUTF8(text[:min(len(text), maxText)], "")
+	const hexDigits = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := range len(text) {
 		if ch := text[i]; ch >= ' ' && ch <= '~' && ch != '%' {
 			b.WriteByte(ch)
 		} else {
-			fmt.Fprintf(&b, "%%%02X", ch)
+			b.WriteByte('%')
+			b.WriteByte(hexDigits[ch>>4])
+			b.WriteByte(hexDigits[ch&15])
 		}
 	}
 	return b.String()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/adminserver"
@@ -46,7 +45,7 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 	}
 	r = &rateLimitService{shutdown: p.settings.ShutdownTimeout}
 	r.service = envoy.New(envoy.Options{
-		Limiter: p.limiter, HashAddr: addrs.AppendText, MayRefund: s.Refunds, Native: s.Native,
+		Limiter: p.limiter, HashAddr: addrs.AppendText, MayRefund: s.Refunds, Native: s.Native, Log: p.log,
 		Behaviour: envoy.Behaviour{
 			Shadow: s.Shadow, Quota: s.Quota, Metadata: s.Metadata, NearLimit: cmp.Or(s.NearLimit, defaultNearLimit),
 			ResponseHeaders: (*envoy.HeaderNames)(s.ResponseHeaders), RequestHeaders: (*envoy.HeaderNames)(s.RequestHeaders),
@@ -63,7 +62,7 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 		return nil, fmt.Errorf("listen for the rate limit service by TLS: %w", err)
 	}
 	r.server = envoy.NewServer(r.service, envoy.ServerOptions{
-		TLS: encrypted, MaxConnectionAge: s.MaxConnectionAge, MaxConnectionAgeGrace: s.MaxConnectionAgeGrace, ShutdownTimeout: p.settings.ShutdownTimeout, Log: p.log,
+		TLS: encrypted, MaxConns: p.rlsConns, MaxConnectionAge: s.MaxConnectionAge, MaxConnectionAgeGrace: s.MaxConnectionAgeGrace, ShutdownTimeout: p.settings.ShutdownTimeout, Log: p.log,
 	})
 	if err := r.listen(p.settings); err != nil {
 		return nil, err
@@ -78,7 +77,6 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 			*l = wrongport.Plain(*l, p.log)
 		}
 	}
-	r.front = netutil.LimitListener(r.front, p.rlsConns)
 	p.metrics.MustRegister(r.service.Stats())
 	return r, nil
 }
