@@ -62,8 +62,9 @@ func (r *round) reset() {
 }
 
 const (
-	// patience is how long the requests behind a round wait for it. A store that is well answers within it.
-	patience = 500 * time.Microsecond
+	// patience is how long the requests behind a round wait for it, and become one round themselves. A store that
+	// is well answers within it.
+	patience = 2 * time.Millisecond
 	// maxRound bounds the messages of a round, in bytes: in memory they are up to fifty times as long.
 	maxRound = 64 << 10
 )
