@@ -284,7 +284,7 @@ func (m *model) checkRound(t *testing.T, s *Service, random *rand.Rand) {
 		call := callOf(t, "mesh", strings.Join(words, ","), hits)
 		calls[all[0]], round = call, append(round, call)
 		q := question{}
-		q.req, _ = parseRequest(call.Message)
+		q.req, _ = q.parser.parse(call.Message)
 		s.prepare(&q, s.opts.Now())
 		s.leave(&q)
 		if q.needsSeveralCalls() {

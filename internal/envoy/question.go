@@ -18,9 +18,10 @@ import (
 // question is a request with its descriptors bound to limits, and the memory that deciding needs. It is
 // reused, and not safe for concurrent use.
 type question struct {
-	req    *rls.RateLimitRequest
-	err    error // in place of an answer
-	native bool  // its domain is one of Options.Native
+	parser parser
+	req    *rls.RateLimitRequest // may be that of the parser
+	err    error                 // in place of an answer
+	native bool                  // its domain is one of Options.Native
 
 	behaviour *Behaviour
 	domain    *rlsconfig.Domain // nil if there is none of the name
@@ -46,6 +47,7 @@ const (
 
 func (q *question) reset() {
 	q.batch.Reset()
+	q.parser.reset()
 	clear(q.bound)
 	clear(q.entries)
 	clear(q.ask)

@@ -80,7 +80,7 @@ func (s *Service) answerCalls(b *grpcserver.Batch) {
 			r, size = s.rounds.Get().(*round), len(call.Message)
 		}
 		q := r.add(call)
-		q.req, q.err = parseRequest(call.Message)
+		q.req, q.err = q.parser.parse(call.Message)
 		s.guard(q, func() { s.prepare(q, begin) })
 		if q.err == nil && q.needsSeveralCalls() {
 			q = r.takeOut()

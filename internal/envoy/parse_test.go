@@ -23,7 +23,7 @@ func TestCodec(t *testing.T) {
 	entries := protowire.AppendTag(nil, 2, protowire.BytesType)
 	entries = protowire.AppendBytes(entries, bytes.Repeat([]byte{0x0a, 0}, maxEntries+1))
 	for name, message := range map[string][]byte{"descriptors": bytes.Repeat([]byte{0x12, 0}, limit.MaxDescriptors+1), "entries": entries} {
-		if req, err := parseRequest(message); !errors.Is(err, errManyInOne) || len(req.GetDescriptors()) > 0 {
+		if req, err := new(parser).parse(message); !errors.Is(err, errManyInOne) || len(req.GetDescriptors()) > 0 {
 			t.Errorf("%s: %d descriptors, %v", name, len(req.GetDescriptors()), err)
 		}
 	}
@@ -32,7 +32,7 @@ func TestCodec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := parseRequest(message); err != nil || !proto.Equal(got, want) {
+	if got, err := new(parser).parse(message); err != nil || !proto.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
@@ -60,19 +60,34 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// FuzzCodec checks that the check of messages refuses none that is valid and small, and never panics.
-func FuzzCodec(f *testing.F) {
-	f.Add([]byte{0x12, 2, 0x0a, 0})
-	f.Add([]byte{0x12, 0x80})
-	f.Fuzz(func(t *testing.T, message []byte) {
-		var req rls.RateLimitRequest
-		plain := proto.Unmarshal(message, &req)
-		n := 0
-		for _, d := range req.GetDescriptors() {
-			n += len(d.GetEntries())
+// FuzzParse compares the parser with the one of protobuf, and a second message with the memory of the first.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"a=1 b=2,c=3", "a=1 hits=3", "c=4 limit=5/6*7", ""} {
+		message, err := proto.Marshal(request(f, "mesh", text, 7))
+		if err != nil {
+			f.Fatal(err)
 		}
-		if _, err := parseRequest(message); plain == nil && len(req.GetDescriptors()) <= limit.MaxDescriptors && n <= maxEntries && err != nil && !errors.Is(err, errManyInOne) {
-			t.Errorf("%x: %v", message, err)
+		f.Add(message, []byte{0x12, 2, 0x0a, 0, 0x0a, 1, 0xff})
+	}
+	f.Add([]byte{0x12, 0x80}, []byte{0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0x12, 4, 0x0a, 2, 0x18, 1})
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		var p parser
+		for _, message := range [][]byte{first, second} {
+			var want rls.RateLimitRequest
+			plain := proto.Unmarshal(message, &want)
+			n := 0
+			for _, d := range want.GetDescriptors() {
+				n += len(d.GetEntries())
+			}
+			got, err := p.parse(message)
+			switch fits := len(want.GetDescriptors()) <= limit.MaxDescriptors && n <= maxEntries; {
+			case errors.Is(err, errManyInOne):
+			case plain == nil && fits && err != nil, plain != nil && err == nil:
+				t.Errorf("%x: %v, and protobuf %v", message, err, plain)
+			case err == nil && !proto.Equal(got, &want):
+				t.Errorf("%x: %v, want %v", message, got, &want)
+			}
+			p.reset()
 		}
 	})
 }
