@@ -161,7 +161,7 @@ func (st *ruleStats) count(b *bound, nearPart float64) {
 // responseTime is the time from a request to its answer.
 var (
 	method       = prometheus.Labels{"grpc_method": "ShouldRateLimit"}
-	responseTime = prometheus.NewDesc("ratelimit_service_response_time_seconds", "Time from a request to its answer.", nil, method)
+	responseTime = prometheus.NewDesc("ratelimit_service_response_time_seconds", "Time from a request that has arrived whole to its answer.", nil, method)
 )
 
 // The families, as envoyproxy/ratelimit names them through its mapping of statsd.
