@@ -48,10 +48,28 @@ func describeCall(t testing.TB, call *grpcserver.Call) string {
 // TestRound: requests of all kinds that arrive together get the answers that they get alone, each its own.
 func TestRound(t *testing.T) {
 	round := []struct{ domain, descriptors string }{
-		{"mesh", "a=1"}, {"mesh", "b=2"}, {"", "a=1"}, {"mesh", "vip=3 hits=7"}, {"plans", "tenant=x"}, {"mesh", "a=4,b=4,zero=1"}, {"mesh", "free=x"},
-		{"other", "a=5"}, {"mesh", "zero=9"}, {"mesh", "q1=6,q2=6"}, {"mesh", "a=7 hits=0"}, {"mesh", "a=8,b=8 hits=0"}, {"mesh", "dark=9"}, {"mesh", "vip=10 refund=4"},
-		{"mesh", "remote_address=192.0.2.1"}, {"mesh", "own=11 limit=5/6"}, {"mesh", "b=12,b=12,b=12,b=12"}, {"malformed", ""}, {"mesh", "a=13 hits=9"}, {"mesh", "exempt=1"},
-		{"mesh", "poison=1"}, {"mesh", "vip=14"},
+		{"mesh", "a=1"},
+		{"mesh", "b=2"},
+		{"", "a=1"},
+		{"mesh", "vip=3 hits=7"},
+		{"plans", "tenant=x"},
+		{"mesh", "a=4,b=4,zero=1"},
+		{"mesh", "free=x"},
+		{"other", "a=5"},
+		{"mesh", "zero=9"},
+		{"mesh", "q1=6,q2=6"},
+		{"mesh", "a=7 hits=0"},
+		{"mesh", "a=8,b=8 hits=0"},
+		{"mesh", "dark=9"},
+		{"mesh", "vip=10 refund=4"},
+		{"mesh", "remote_address=192.0.2.1"},
+		{"mesh", "own=11 limit=5/6"},
+		{"mesh", "b=12,b=12,b=12,b=12"},
+		{"malformed", ""},
+		{"mesh", "a=13 hits=9"},
+		{"mesh", "exempt=1"},
+		{"mesh", "poison=1"},
+		{"mesh", "vip=14"},
 	}
 	for range 3 { // a round has the memory of the one before
 		s, alone := newService(t, Behaviour{}), newService(t, Behaviour{})
