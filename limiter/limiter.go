@@ -86,10 +86,8 @@ type Batch struct {
 	// answered reports that the items have the store's answers, and that these are
 	// cached.
 	answered bool
-	// waiter is for DecideWithin; nil before its first use. Waiting reports that it has not
-	// been answered.
-	waiter  *waiter
-	waiting bool
+	// waiter is for DecideWithin; nil before its first use.
+	waiter *waiter
 	// undecided is scratch space for calls for which the store must be called again, and
 	// for calls that the store has not decided.
 	undecided []limit.Call
@@ -136,16 +134,15 @@ func (l *Limiter) DecideWithin(b *Batch, most time.Duration) bool {
 	// Other goroutines that have a request may start theirs first: one Flush sends the calls of all.
 	runtime.Gosched()
 	l.Flush()
-	b.waiting = !b.waiter.wait(min(most, l.left(b)))
-	return !b.waiting && l.Finish(b)
+	b.waiter.late = !b.waiter.wait(min(most, l.left(b)))
+	return !b.waiter.late && l.Finish(b)
 }
 
 // Await makes the decisions that DecideWithin could not make. It waits for the store, at
 // most until the deadline.
 func (l *Limiter) Await(b *Batch) {
-	if b.waiting {
-		b.waiting = false
-		if !b.waiter.wait(l.left(b)) {
+	if b.waiter.late {
+		if b.waiter.late = false; !b.waiter.wait(l.left(b)) {
 			b.waiter = nil
 		}
 		if l.Finish(b) {

@@ -7,6 +7,7 @@ type waiter struct {
 	answered chan struct{}      // has room for one value
 	done     func(token uint64) // sends to answered
 	timer    *time.Timer
+	late     bool // DecideWithin did not wait for the answer
 }
 
 func newWaiter() *waiter {
