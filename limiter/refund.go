@@ -65,23 +65,42 @@ func (b *Batch) anyGrantDenied() bool {
 // granted reports whether a call took units, or replayed a recorded answer that counts
 // its callers: none of its enforced items denies.
 func granted(call []limit.Item) bool {
-	taken := false
 	for i := range call {
-		if call[i].Denies() && call[i].Enforced() {
-			return false
+		if call[i].Allowed {
+			return !deniesEnforced(call)
 		}
-		taken = taken || call[i].Allowed
 	}
-	return taken
+	return false
 }
 
-// mustRedecide reports whether a request must be decided again: one of its buckets is that of a request that is
-// decided again, or may have denied it, or shown a look that nothing is left, because of units that were returned.
 func mustRedecide(items []limit.Item, held map[string]bucketUse) bool {
 	for i := range items {
 		it := &items[i]
 		use := held[string(it.Name)]
-		if use == undecided || use == returned && (it.Denies() || it.Cost == 0 && it.Remaining == 0) {
+		if use == undecided || use == returned && it.Denies() && it.Enforced() {
+			return true
+		}
+	}
+	return false
+}
+
+// keepDenials gives the calls of pending requests that the store has not answered again their former answers,
+// if these denied: the backstop does not know what the store knew. Former are all items as they were.
+func (b *Batch) keepDenials(former []limit.Item) {
+	for _, i := range b.pending {
+		for _, c := range b.requestCalls(i) {
+			was := former[c.First:c.Last]
+			if b.buf.Items[c.First].Source == limit.SourceNone && was[0].Source == limit.SourceStore && deniesEnforced(was) {
+				copy(b.buf.Items[c.First:c.Last], was)
+			}
+		}
+	}
+}
+
+// deniesEnforced reports whether an enforced item of a call denies.
+func deniesEnforced(call []limit.Item) bool {
+	for i := range call {
+		if call[i].Denies() && call[i].Enforced() {
 			return true
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/limitgate/limitgate/internal/grpcserver"
-	"github.com/limitgate/limitgate/limit/bucket"
 	"github.com/limitgate/limitgate/limiter"
 )
 
@@ -69,27 +68,51 @@ const (
 	maxRound = 64 << 10
 )
 
-// answerCalls answers requests that arrived together. One call of the limiter decides those that take units or
-// look. The others need several calls, one after the other, and each has a goroutine.
+// answerCalls answers requests that arrived together. One call of the limiter decides those that take units. The
+// others need several calls, one after the other, and each has a goroutine, or shares one if their messages are
+// long together.
 func (s *Service) answerCalls(b *grpcserver.Batch) {
-	begin, r, size := s.opts.Now(), s.rounds.Get().(*round), 0
-	var alone []func()
+	r, size, aloneSize := s.rounds.Get().(*round), 0, 0
+	var alone []*question
+	var aloneCalls, further []*grpcserver.Call
 	for _, call := range b.Calls {
 		if size += len(call.Message); size > maxRound && len(r.questions) > 0 {
 			s.decideRound(b, r)
 			r, size = s.rounds.Get().(*round), len(call.Message)
 		}
 		q := r.add(call)
-		q.req, q.err = q.parser.parse(call.Message)
-		s.guard(q, func() { s.prepare(q, begin) })
-		if q.err == nil && q.needsSeveralCalls() {
-			q = r.takeOut()
-			alone = append(alone, func() { b.Go([]*grpcserver.Call{call}, func() { s.answerAlone(q, call) }) })
+		s.parse(q, call)
+		switch {
+		case q.err != nil || !q.needsSeveralCalls():
+		case aloneSize+len(call.Message) > maxRound:
+			s.leave(r.takeOut())
+			further = append(further, call)
+		default:
+			aloneSize += len(call.Message)
+			alone, aloneCalls = append(alone, r.takeOut()), append(aloneCalls, call)
 		}
 	}
 	s.decideRound(b, r)
-	for _, begin := range alone {
-		begin()
+	for i, q := range alone {
+		b.Go(aloneCalls[i:i+1:i+1], func() { s.answerAlone(q, aloneCalls[i]) })
+	}
+	if len(further) > 0 {
+		b.Go(further, func() { s.answerFurther(further) })
+	}
+}
+
+// parse parses and prepares the request of a call.
+func (s *Service) parse(q *question, call *grpcserver.Call) {
+	q.req, q.err = q.parser.parse(call.Message)
+	s.guard(q, func() { s.prepare(q, s.opts.Now()) })
+}
+
+// answerFurther answers requests that need several calls, one after the other.
+func (s *Service) answerFurther(calls []*grpcserver.Call) {
+	for _, call := range calls {
+		q := new(question)
+		s.parse(q, call)
+		s.answerAlone(q, call)
 	}
 }
 
@@ -215,29 +238,23 @@ func (s *Service) done(q *question) {
 }
 
 // needsSeveralCalls reports whether one call of the limiter beside others does not decide a request. It charges
-// or gives back whatever the answer is; it may give back what it took, which others of the round would miss,
-// because a look or all quotas deny it; its looks need a second call for their waits; or it only looks, because
-// a rule that admits nothing denies it.
+// or gives back whatever the answer is; a look or all quotas may deny it, so that it gives back what it took, which
+// others of the round would miss; its looks may see what others hold for a moment; or it only looks, because a
+// rule that admits nothing denies it.
 func (q *question) needsSeveralCalls() bool {
 	if q.native {
 		return true
 	}
-	takes, looks := false, false
+	takes := false
 	for i := range q.bound {
-		b := &q.bound[i]
-		switch {
-		case b.role == roleCharge, b.role == roleRefund, b.quota:
+		switch b := &q.bound[i]; {
+		case b.role == roleCharge, b.role == roleRefund, b.quota, b.limit != nil && b.hits == 0:
 			return true
-		case b.limit == nil:
-		case b.hits > 0:
+		case b.limit != nil:
 			takes = true
-		case b.limit.Params.Algorithm == bucket.AlgorithmFixedWindow:
-			looks = true
-		default:
-			return true
 		}
 	}
-	return takes && (looks || q.over)
+	return takes && q.over
 }
 
 // ask begins to decide the requests of a round. It returns false if Limiter.Await must be called.

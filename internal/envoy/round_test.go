@@ -289,3 +289,22 @@ func (o *oneByOne) Start(at limit.DecisionTime, items []limit.Item, calls []limi
 	}
 	return o.callCounter.Start(at, items, calls, done, token)
 }
+
+// TestLongAlone: requests that need several calls, and whose messages are long together, share a goroutine.
+func TestLongAlone(t *testing.T) {
+	s := newService(t, Behaviour{})
+	var calls []*grpcserver.Call
+	for i := range 8 {
+		calls = append(calls, callOf(t, "mesh", fmt.Sprintf("a=%d%s hits=3", i%3, strings.Repeat("x", maxRound/4)), 1))
+	}
+	grpcserver.Unary(s.answerCalls).Answer(calls)
+	for i, call := range calls {
+		want := []string{"OK, OK 2/5", "OVER_LIMIT, OVER_LIMIT 0/5"}[min(1, i/3)]
+		if got := describeCall(t, call); got != want {
+			t.Errorf("request %d: %s, want %s", i, got, want)
+		}
+	}
+	if n := s.inProgress.Load(); n != 0 {
+		t.Errorf("%d descriptors are counted as being decided", n)
+	}
+}

@@ -364,3 +364,31 @@ func TestPadding(t *testing.T) {
 		}
 	}
 }
+
+// TestBlockedMessages: requests whose replies wait for room keep no messages.
+func TestBlockedMessages(t *testing.T) {
+	l := listen(t)
+	opts := testOptions(nil)
+	opts.Unary[echo] = func(b *Batch) {
+		for _, c := range b.Calls {
+			c.Reply = append(c.Reply, "hi"...)
+		}
+	}
+	s, _ := serve(t, opts, l)
+	c := dial(t, l.Addr(), http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+	for i := range uint32(20) {
+		c.request(2*i+1, echo, strings.Repeat("x", 10_000))
+		c.want(fmt.Sprintf("HEADERS %d OK", 2*i+1))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for of := range s.conns {
+		of.mu.Lock()
+		for _, st := range of.streams {
+			if cap(st.data) > 0 || st.call.Message != nil {
+				t.Errorf("stream %d keeps %d bytes", st.id, cap(st.data))
+			}
+		}
+		of.mu.Unlock()
+	}
+}

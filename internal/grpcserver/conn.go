@@ -260,13 +260,12 @@ func (c *conn) flush() error {
 
 // write writes the output. The mutex must be held: no goroutine has output for the connection meanwhile.
 func (c *conn) write() error {
-	if c.writeErr != nil || c.out.Len() == 0 {
-		return c.writeErr
-	}
-	_ = c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
-	_, c.writeErr = c.net.Write(c.out.Bytes())
-	if c.net != c.socket { // TLS writes while it reads, too
-		_ = c.socket.SetWriteDeadline(time.Time{})
+	if c.writeErr == nil && c.out.Len() > 0 {
+		_ = c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
+		_, c.writeErr = c.net.Write(c.out.Bytes())
+		if c.net != c.socket { // TLS writes while it reads, too
+			_ = c.socket.SetWriteDeadline(time.Time{})
+		}
 	}
 	if c.out.Reset(); c.out.Cap() > keptOut {
 		c.out = bytes.Buffer{}

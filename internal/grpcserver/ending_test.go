@@ -143,3 +143,21 @@ func TestGoAway(t *testing.T) {
 		c.want(answered("1", `"\x00\x00\x00\x00\x02hi"`)...)
 	})
 }
+
+// TestDrainSilent: a connection that has not begun to speak HTTP/2 delays the end for a short time.
+func TestDrainSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bufconn.Listen(1 << 20)
+		_, end := serve(t, testOptions(nil), l)
+		conn, err := l.DialContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		end()
+		if took := time.Since(begin); took != pingWait {
+			t.Errorf("the server ended after %s", took)
+		}
+		_ = conn.Close()
+	})
+}

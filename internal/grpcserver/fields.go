@@ -138,9 +138,6 @@ func (c *conn) onTrailers() error {
 	}
 }
 
-// maxPath bounds the path in an error, in bytes.
-const maxPath = 100
-
 // beginRequest begins a request, or refuses it.
 func (c *conn) beginRequest(s *stream) {
 	r, opts := &c.fields, &c.server.opts
@@ -151,7 +148,7 @@ func (c *conn) beginRequest(s *stream) {
 	switch {
 	case err != nil:
 	case s.unary == nil && s.streaming == nil:
-		err = status.Error(codes.Unimplemented, "unknown method "+r.path[:min(len(r.path), maxPath)])
+		err = errMethod
 	case c.flow.blocked > maxBlocked:
 		err = errBlocked
 	case s.ended:

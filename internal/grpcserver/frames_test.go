@@ -44,7 +44,7 @@ var requestTests = []frameTest{
 	},
 	{
 		"an unknown method", func(c *rawClient) { c.request(1, "/test/None", "x") },
-		[]string{"HEADERS 1 OK grpc-status=12 grpc-message=unknown method /test/None END", "RST_STREAM 1 NO_ERROR", still},
+		[]string{"HEADERS 1 OK grpc-status=12 grpc-message=unknown method END", "RST_STREAM 1 NO_ERROR", still},
 	},
 	{"a message in parts", func(c *rawClient) {
 		c.begin(1, echo)
@@ -88,7 +88,7 @@ var requestTests = []frameTest{
 	{"data behind a refusal", func(c *rawClient) {
 		c.begin(1, "/test/None")
 		c.must(c.WriteData(1, true, prefixed("hi")))
-	}, []string{"HEADERS 1 OK grpc-status=12 grpc-message=unknown method /test/None END", "RST_STREAM 1 NO_ERROR", still}},
+	}, []string{"HEADERS 1 OK grpc-status=12 grpc-message=unknown method END", "RST_STREAM 1 NO_ERROR", still}},
 	{
 		"an encoding", func(c *rawClient) { c.begin(1, echo, "grpc-encoding", "gzip") },
 		[]string{"HEADERS 1 OK grpc-status=12 grpc-message=compressed messages are not supported END", "RST_STREAM 1 NO_ERROR", still},
@@ -132,7 +132,7 @@ var requestTests = []frameTest{
 	}, []string{"HEADERS 1 OK grpc-status=5 grpc-message=100%25 %C3%A9t%C3%A9%0A END", "HEADERS 3 OK grpc-status=5 grpc-message=100%25 %C3%A9t%C3%A9%0A END"}},
 	{
 		"a long path", func(c *rawClient) { c.begin(1, "/"+strings.Repeat("é", 300)) },
-		[]string{"HEADERS 1 OK grpc-status=12 grpc-message=unknown method /" + strings.Repeat("%C3%A9", 49) + " END", "RST_STREAM 1 NO_ERROR", still},
+		[]string{"HEADERS 1 OK grpc-status=12 grpc-message=unknown method END", "RST_STREAM 1 NO_ERROR", still},
 	},
 	{"a field twice", func(c *rawClient) { c.begin(1, echo, "x", "y", ":path", fail) }, []string{"RST_STREAM 1 PROTOCOL_ERROR", still}},
 	{"a field of HTTP/2 behind others", func(c *rawClient) { c.begin(1, echo, "x", "y", ":authority", "a") }, []string{"RST_STREAM 1 PROTOCOL_ERROR", still}},

@@ -84,7 +84,7 @@ func TestStatus(t *testing.T) {
 		{echo, "", 10, codes.OK, ""},
 		{fail, "", 10, codes.NotFound, "100% été\n"},
 		{crash, "", 10, codes.Internal, "internal error"},
-		{"/test/None", "", 10, codes.Unimplemented, "unknown method /test/None"},
+		{"/test/None", "", 10, codes.Unimplemented, "unknown method"},
 		{echo, "", MaxMessage, codes.ResourceExhausted, "a message has at most 262144 bytes"},
 		{echo, strings.Repeat("x", 4000), 10, codes.OK, ""},
 	} {

@@ -2,11 +2,13 @@ package grpcserver
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
+	"google.golang.org/grpc/test/bufconn"
 )
 
 func maySlow(may chan struct{}) Options { return slowOptions(nil, may) }
@@ -89,5 +91,31 @@ func TestStreamWithoutRoom(t *testing.T) {
 		if took := time.Since(begin); took != MaxCall {
 			t.Errorf("the stream ended after %s", took)
 		}
+	})
+}
+
+// TestDeafLater: a connection whose client does not take the reply of a call of Batch.Go ends.
+func TestDeafLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, may := bufconn.Listen(4<<10), make(chan struct{})
+		s, _ := serve(t, slowOptions(nil, may), l)
+		conn, err := l.DialContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newRawClient(t, conn)
+		_ = conn.SetDeadline(time.Time{})
+		c.want("SETTINGS", "WINDOW_UPDATE 0 983041", "SETTINGS ack")
+		c.request(1, slow, strings.Repeat("x", 10_000))
+		synctest.Wait()
+		close(may)
+		time.Sleep(writeTimeout)
+		synctest.Wait()
+		s.mu.Lock()
+		if len(s.conns) != 0 {
+			t.Errorf("%d connections are left", len(s.conns))
+		}
+		s.mu.Unlock()
+		_ = conn.Close()
 	})
 }

@@ -36,7 +36,9 @@ func (c *conn) reply(s *stream) {
 	c.writeHeaders(s)
 	s.rest, s.until = s.call.Reply, time.Now().Add(MaxCall)
 	c.flow.blocked += int64(len(s.rest))
-	c.writeTrailers(s)
+	if c.writeTrailers(s); c.streams[s.id] == s { // the reply waits for room: the request is not needed for that
+		s.data, s.call.Message = nil, nil
+	}
 	if c.out.Len() > maxOut {
 		_ = c.write() // the error is that of the next write, too
 	}

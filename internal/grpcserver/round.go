@@ -33,6 +33,7 @@ func (c *conn) callUnary(path string, method Unary) {
 		s.begin()
 		b.Calls = append(b.Calls, &s.call)
 	}
+	clear(c.round[len(others):])
 	c.round = others
 	c.mu.Unlock()
 	c.server.protect(b.Calls, func() { method(b) })
@@ -46,6 +47,7 @@ func (c *conn) callUnary(path string, method Unary) {
 		c.methods.Go(func() { c.answerLater(p) })
 	}
 	clear(b.pending)
+	clear(b.Calls)
 }
 
 // begin makes the call of a request.
@@ -66,10 +68,10 @@ func (c *conn) answerLater(p pending) {
 }
 
 // wrote writes the output of a method in a goroutine of its own. The goroutine of run may have to end the
-// connection now, or to wait for the client's room for a bounded time.
+// connection now, or to bound its wait for the client.
 func (c *conn) wrote() error {
 	err := c.write()
-	if c.ending.step >= endFinal || c.flow.blocked > 0 {
+	if err != nil || c.ending.step >= endFinal || c.flow.blocked > 0 {
 		c.interrupt()
 	}
 	return err

@@ -139,7 +139,9 @@ func (s *Server) Run(ctx context.Context, l net.Listener) (err error) {
 	closed()
 	_ = l.Close()
 	s.drain()
-	late := time.AfterFunc(s.opts.ShutdownTimeout, s.closeAll)
+	silent := time.AfterFunc(pingWait, func() { s.close(func(c *conn) bool { return !c.begun.Load() }) })
+	defer silent.Stop()
+	late := time.AfterFunc(s.opts.ShutdownTimeout, func() { s.close(func(*conn) bool { return true }) })
 	defer late.Stop()
 	conns.Wait()
 	return err
@@ -214,12 +216,14 @@ func (s *Server) drain() {
 	}
 }
 
-// closeAll closes all connections.
-func (s *Server) closeAll() {
+// close closes some of the connections.
+func (s *Server) close(which func(c *conn) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		_ = c.socket.Close()
+		if which(c) {
+			_ = c.socket.Close()
+		}
 	}
 }
 

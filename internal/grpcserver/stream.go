@@ -60,6 +60,7 @@ type stream struct {
 // The errors of requests that no method sees. Clients know the codes from other servers of gRPC.
 var (
 	errInternal    = status.Error(codes.Internal, "internal error")
+	errMethod      = status.Error(codes.Unimplemented, "unknown method")
 	errEncoding    = status.Error(codes.Unimplemented, "compressed messages are not supported")
 	errCompressed  = status.Error(codes.Internal, "the message is compressed, and the request names no encoding")
 	errNoMessage   = status.Error(codes.Internal, "the request has no message, or a part of one")
