@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -218,14 +217,13 @@ func (l *Limiter) FinishBlocking(b *Batch) {
 	for {
 		// Refund the units that other hash slots granted to denied requests. Later
 		// requests that were denied because of those units are decided again.
-		former := slices.Clone(b.buf.Items)
-		l.refundDenied(b)
+		denied := l.refundDenied(b)
 		if len(b.pending) == 0 {
 			l.report(b)
 			return
 		}
 		l.opts.Store.Take(b.at, b.buf.Items, l.callsForStore(b, true))
-		b.keepDenials(former)
+		b.keepDenials(denied)
 		if l.conclude(b) {
 			return
 		}

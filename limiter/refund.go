@@ -1,6 +1,8 @@
 package limiter
 
 import (
+	"slices"
+
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -14,7 +16,10 @@ import (
 // behind it that shares a bucket with it. The first pending request is always final, so
 // this ends. Only the reported remaining units of a bucket may be too low, by the units
 // held for that time.
-func (l *Limiter) refundDenied(b *Batch) {
+//
+// It returns the calls of pending requests that are denied in any case, because nothing
+// returns to a bucket that denied them.
+func (l *Limiter) refundDenied(b *Batch) (denied []deniedCall) {
 	b.redecide = b.redecide[:0]
 	late := !l.opts.Now().Before(b.at.Deadline())
 	held := map[string]bucketUse{}
@@ -32,20 +37,53 @@ func (l *Limiter) refundDenied(b *Batch) {
 		}
 		if again {
 			b.redecide = append(b.redecide, i)
+			for _, c := range b.requestCalls(i) {
+				if call := b.buf.Items[c.First:c.Last]; deniedInAnyCase(call, held) {
+					denied = append(denied, deniedCall{c.First, slices.Clone(call)})
+				}
+			}
 			reopen(items, held)
 		}
 	}
 	l.refund(b.at, refunds)
 	b.pending, b.redecide = b.redecide, b.pending
+	return denied
 }
 
-// bucketUse is what earlier requests of the batch did to a bucket.
+// bucketUse is a set of what earlier requests of the batch did to a bucket.
 type bucketUse uint8
 
 const (
-	returned  bucketUse = iota + 1 // units were held for a short time
-	undecided                      // a request is decided again
+	returned  bucketUse = 1 << iota // units were held for a short time
+	undecided                       // a request is decided again
 )
+
+// deniedCall is the answer of the store to a call that is decided again.
+type deniedCall struct {
+	first int // item of the batch
+	items []limit.Item
+}
+
+// deniedInAnyCase reports whether the store denies a call because of a bucket to which
+// nothing returns.
+func deniedInAnyCase(call []limit.Item, held map[string]bucketUse) bool {
+	for i := range call {
+		if it := &call[i]; it.Source == limit.SourceStore && it.Denies() && it.Enforced() && held[string(it.Name)]&returned == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// keepDenials restores the denials of calls that the store has not answered again: the
+// backstop does not know what the store knew.
+func (b *Batch) keepDenials(denied []deniedCall) {
+	for _, d := range denied {
+		if items := b.buf.Items[d.first:]; items[0].Source == limit.SourceNone {
+			copy(items, d.items)
+		}
+	}
+}
 
 // anyGrantDenied reports whether a denied request holds units of any bucket.
 func (b *Batch) anyGrantDenied() bool {
@@ -65,42 +103,21 @@ func (b *Batch) anyGrantDenied() bool {
 // granted reports whether a call took units, or replayed a recorded answer that counts
 // its callers: none of its enforced items denies.
 func granted(call []limit.Item) bool {
+	taken := false
 	for i := range call {
-		if call[i].Allowed {
-			return !deniesEnforced(call)
+		if call[i].Denies() && call[i].Enforced() {
+			return false
 		}
+		taken = taken || call[i].Allowed
 	}
-	return false
+	return taken
 }
 
 func mustRedecide(items []limit.Item, held map[string]bucketUse) bool {
 	for i := range items {
 		it := &items[i]
 		use := held[string(it.Name)]
-		if use == undecided || use == returned && it.Denies() && it.Enforced() {
-			return true
-		}
-	}
-	return false
-}
-
-// keepDenials gives the calls of pending requests that the store has not answered again their former answers,
-// if these denied: the backstop does not know what the store knew. Former are all items as they were.
-func (b *Batch) keepDenials(former []limit.Item) {
-	for _, i := range b.pending {
-		for _, c := range b.requestCalls(i) {
-			was := former[c.First:c.Last]
-			if b.buf.Items[c.First].Source == limit.SourceNone && was[0].Source == limit.SourceStore && deniesEnforced(was) {
-				copy(b.buf.Items[c.First:c.Last], was)
-			}
-		}
-	}
-}
-
-// deniesEnforced reports whether an enforced item of a call denies.
-func deniesEnforced(call []limit.Item) bool {
-	for i := range call {
-		if call[i].Denies() && call[i].Enforced() {
+		if use&undecided != 0 || use != 0 && it.Denies() && it.Enforced() {
 			return true
 		}
 	}
@@ -116,7 +133,7 @@ func appendRefunds(refunds, call []limit.Item, once []byte, held map[string]buck
 			if last.RecordKey = once; it.Source == limit.SourceStore && !it.Recorded {
 				last.RecordKey = nil // the store has no record of the grant
 			}
-			held[string(it.Name)] = max(held[string(it.Name)], returned)
+			held[string(it.Name)] |= returned
 		}
 	}
 	return refunds
@@ -128,7 +145,7 @@ func reopen(items []limit.Item, held map[string]bucketUse) {
 		if it := &items[i]; it.Name != nil {
 			it.Verdict, it.Source, it.LeaseWanted, it.LeaseGranted = bucket.Verdict{}, limit.SourceNone, 0, 0
 			it.Local, it.Retry, it.Replayed, it.Recorded = false, false, false, false
-			held[string(it.Name)] = undecided
+			held[string(it.Name)] |= undecided
 		}
 	}
 }
