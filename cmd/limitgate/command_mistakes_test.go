@@ -87,6 +87,8 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
 		{[]string{"limits", "lint", heavy}, heavy + " is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (read folder: "},
 		{[]string{"limits", "lint", shopLimits + "/shop.yaml"}, "shop.yaml:3: it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + shopLimits + ", or limitgate serve --rls-config "},
+		{[]string{"limits", "explain", shopLimits + "/shop.yaml", "tenant=acme"}, `shop.yaml" is a file of Envoy's limits, whose folder is read: limitgate limits explain ` + shopLimits + " tenant=acme"},
+		{[]string{"limits", "explain", shopLimits + "/shop.yaml", "acme", "-", "-"}, "limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
 		{[]string{"limits", "import", "envy", shopLimits}, `there is no import of "envy"; did you mean envoy?; there are nginx, kong, rules and envoy`},
 		{[]string{"limits", "import", "nginx"}, "nginx, kong or rules, and a file, or envoy and a folder, are needed"},
 		{[]string{"limits", "check"}, "did you mean lint?"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -256,6 +257,15 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	}
 	if fs.NArg() > 0 && isFolder(fs.Arg(0)) {
 		return explainEnvoy(env, fs.Args(), envoy, *secretFile)
+	}
+	if path := fs.Arg(0); isEnvoys(path) {
+		request := "KEY=VALUE,KEY=VALUE"
+		if fs.NArg() > 1 && strings.Contains(fs.Arg(1), "=") {
+			request = strings.Join(fs.Args()[1:], " ")
+		}
+		fmt.Fprintf(env.stderr, "limitgate limits explain: %s is a file of Envoy's limits, whose folder is read: limitgate limits explain %s %.200s\n",
+			config.Quote(path), filepath.Dir(path), request)
+		return exitUsage
 	}
 	if fs.NArg() < 4 {
 		fmt.Fprintln(env.stderr, `limitgate limits explain: a file, tenant, op and ip are needed: limitgate limits explain limits.yaml acme "POST /v1/payments" 203.0.113.7`)

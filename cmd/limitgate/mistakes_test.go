@@ -77,6 +77,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "--jsn"}, "unknown flag --jsn; did you mean --json?; limitgate check --help lists the flags"},
 		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:6380"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
 		{[]string{"serve", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:foo"}, `"arn:aws:sns:foo" is neither the ARN of an SNS topic nor the URL of an SQS queue`},
+		{[]string{"--limits", "saas.yaml"}, `a command is missing in front of "--limits"; did you mean limitgate serve --limits saas.yaml?`},
+		{[]string{"-limits=saas.yaml"}, "did you mean limitgate serve -limits=saas.yaml?"},
 		{[]string{"start"}, `there is no command "start"; did you mean serve?`},
 		{[]string{"CHECK", "acme"}, `there is no command "CHECK"; did you mean check?`},
 		{[]string{"reload"}, `there is no command "reload"; a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP`},
@@ -251,6 +253,26 @@ func TestFlagsAnywhere(t *testing.T) {
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%v: exit %d, without %q: %s", row.args, code, row.want, errs)
+		}
+	}
+}
+
+// TestMistakesOfRedis: advice about a Redis names the settings as they were named.
+func TestMistakesOfRedis(t *testing.T) {
+	addr := redistest.Start(t).Addr
+	for _, row := range []struct{ environ, args, want string }{
+		{"REDIS_SOCKET_TYPE=tcp REDIS_AUTH=secret REDIS_URL=" + addr, "envoy", "AUTH with a user: leave out REDIS_AUTH, or give that user a password there"},
+		{"REDIS_SOCKET_TYPE=tcp REDIS_TLS=true REDIS_URL=" + addr, "envoy", "or leave out REDIS_TLS"},
+		{"LIMITGATE_REDIS_TLS=true", "serve --redis " + addr, "or leave out LIMITGATE_REDIS_TLS"},
+		{"", "serve --redis rediss://" + addr, "or write redis:// in place of rediss://"},
+		{"", "serve --redis-tls --redis " + addr, "or leave out --redis-tls"},
+	} {
+		var errs strings.Builder
+		environ := append(strings.Fields(row.environ), "HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "PORT=0", "DEBUG_PORT=0", "RUNTIME_ROOT="+shopLimits, "RUNTIME_APPDIRECTORY=.")
+		env := &environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &errs, environ: environ}
+		args := append(strings.Fields(row.args), "--listen=127.0.0.1:0", "--admin=127.0.0.1:0")
+		if code := execute(t.Context(), env, args); code != exitError || !strings.Contains(errs.String(), row.want) {
+			t.Errorf("%s %s: exit %d, without %q:\n%s", row.environ, row.args, code, row.want, errs.String())
 		}
 	}
 }
