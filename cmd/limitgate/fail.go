@@ -16,7 +16,7 @@ import (
 
 // fail prints an error and returns its exit code: exitUsage if it contains a config.Mistake.
 func fail(env *environment, err error) int {
-	for line := range strings.SplitSeq(env.withFlag(err), "\n") {
+	for line := range strings.SplitSeq(awsclient.Plain(env.withFlag(err)), "\n") {
 		fmt.Fprintf(env.stderr, "limitgate: %s\n", table.Printable(line)) // a server may have sent a part of it
 	}
 	if advice := awsclient.Advice(err); advice != "" {
