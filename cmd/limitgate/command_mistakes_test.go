@@ -119,3 +119,22 @@ func TestNoPermission(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestUnusedDimension: a dimension that no limit of the tenant uses is reported beside the explanation.
+func TestUnusedDimension(t *testing.T) {
+	const sample = "../../examples/limits.yaml"
+	for _, row := range []struct{ name, want string }{
+		{"usr", "limitgate limits explain: no limit of tenant acme uses the dimension \"usr\"; did you mean user? (warning)\n"},
+		{"region", "limitgate limits explain: no limit of tenant acme uses the dimension \"region\" (warning)\n"},
+		{"user", ""},
+	} {
+		out, errs, code := command("limits", "explain", sample, "acme", "-", "-", "1", "DIM", row.name, "u1")
+		if code != exitOK || errs != row.want || !strings.Contains(out, "tenant acme, plan ") {
+			t.Errorf("%s: exit %d: %s", row.name, code, errs)
+		}
+	}
+	reply := map[string]any{"tenant": "acme", "limits": []any{map[string]any{"level": "api_key|user (group x)", "when": "op: GET *, region: eu"}}}
+	if got := unusedDimsOfReply(strings.Fields("acme - - 1 DIM user a DIM region b DIM usr c"), reply); len(got) != 1 || !strings.Contains(got[0], `"usr"; did you mean user?`) {
+		t.Errorf("of a reply: %q", got)
+	}
+}

@@ -288,6 +288,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	printWarnings(env, fs.Name(), unusedDimsOfSet(&req, set))
 	var batch limiter.Batch
 	explanationOf(&req, l.Explain(&batch, &req), *secretFile == "").print(env.stdout)
 	return exitOK
