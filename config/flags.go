@@ -74,7 +74,7 @@ var otherNames = map[string][]string{
 	"--config": {"--limits"}, "--file": {"--limits"}, "--rules": {"--limits"}, "--policy": {"--limits"},
 	"--cluster": {"--redis"}, "--redis-cluster": {"--redis"}, "--cluster-nodes": {"--redis"}, "--url": {"--redis", "--addr"}, "--redis-url": {"--redis"}, "--redis-host": {"--redis"}, "--redis-port": {"--redis"},
 	"--tls": {"--tls-cert", "--redis-tls"}, "--cert": {"--tls-cert", "--redis-tls-cert"}, "--key": {"--tls-key", "--redis-tls-key"}, "--cacert": {"--tls-ca", "--redis-tls-ca"},
-	"--timeout": {"--decision-timeout"}, "--verbose": {"--log-level"}, "--debug": {"--log-level"}, "--metrics": {"--admin"}, "--admin": {"--addr"},
+	"--rate": {"--rps"}, "--load": {"--rps"}, "--timeout": {"--decision-timeout"}, "--verbose": {"--log-level"}, "--debug": {"--log-level"}, "--metrics": {"--admin"}, "--admin": {"--addr"},
 }
 
 var (

@@ -104,7 +104,8 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 		names = append(names, c.name)
 	}
 	if slices.ContainsFunc(args, func(arg string) bool {
-		return strings.HasPrefix(arg, "-") && strings.HasPrefix(strings.TrimLeft(arg, "-"), "addr")
+		name, _, _ := strings.Cut("--"+strings.TrimLeft(arg, "-"), "=")
+		return isFlag(arg) && (name == "--addr" || config.MeantFlag(name, []string{"--addr"}) != "")
 	}) {
 		return limitsRunning.run(ctx, env, args)
 	}

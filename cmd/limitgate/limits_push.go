@@ -46,6 +46,9 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
+	if tableFirst(env, fs) {
+		return exitUsage
+	}
 	if fs.NArg() != 2 || !isTable(fs.Arg(1)) {
 		fmt.Fprintf(env.stderr, "limitgate limits push: "+tableUsage, "push")
 		return exitUsage

@@ -148,14 +148,22 @@ func isTable(arg string) bool { return strings.HasPrefix(arg, config.LimitsTable
 
 const tableUsage = "a file and a table are needed: limitgate limits %s limits.yaml dynamodb://TABLE\n"
 
+// tableFirst reports a table and a file in each other's place.
+func tableFirst(env *environment, fs *flag.FlagSet) bool {
+	swapped := fs.NArg() == 2 && isTable(fs.Arg(0)) && !isTable(fs.Arg(1))
+	if swapped {
+		fmt.Fprintf(env.stderr, "limitgate %s: the table is the second one: limitgate %[1]s %.64s %.64s\n", fs.Name(), fs.Arg(1), fs.Arg(0))
+	}
+	return swapped
+}
+
 func runDiff(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits diff", limitsAbout, "limitgate limits diff limits.yaml dynamodb://limits")
 	ttl := ipMaxTTLFlag(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() == 2 && isTable(fs.Arg(0)) && !isTable(fs.Arg(1)) {
-		fmt.Fprintf(env.stderr, "limitgate limits diff: the table is the second one: limitgate limits diff %.64s %.64s\n", fs.Arg(1), fs.Arg(0))
+	if tableFirst(env, fs) {
 		return exitUsage
 	}
 	if at := strings.Index(fs.Arg(1), "://"); at >= 0 && !isTable(fs.Arg(1)) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"io"
 	"net"
 	"os"
@@ -116,15 +118,15 @@ func TestUsageMistakes(t *testing.T) {
 		{"stats --addr=", "stats: --addr is empty: write HOST:PORT"},
 		{"check --user bob acme - -", "a user needs a password: set --password-file"},
 		{"check --tls-ca x acme - -", "certificates are for TLS: set --tls"},
-		{"check --timeout 0 acme - -", "--timeout is 0s: want 1ms to 1h0m0s"},
-		{"check --timeout -1s acme - -", "--timeout is -1s: want 1ms to 1h0m0s"},
-		{"top --every 1ms", "--every is 1ms: want 10ms to 24h0m0s"},
-		{"top --every -1s", "--every is -1s: want 10ms to 24h0m0s"},
+		{"check --timeout 0 acme - -", "--timeout is 0s: want 1ms to 1h"},
+		{"check --timeout -1s acme - -", "--timeout is -1s: want 1ms to 1h"},
+		{"top --every 1ms", "--every is 1ms: want 10ms to 24h"},
+		{"top --every -1s", "--every is -1s: want 10ms to 24h"},
 		{"stats foo", `stats: "foo" is not a flag`},
-		{"stats --every 0s", "--every is 0s: want 10ms to 24h0m0s"},
+		{"stats --every 0s", "--every is 0s: want 10ms to 24h"},
 		{"health foo", `health: "foo" is not a flag: write --addr in front of an address`},
 		{"health --addr foo", `health: --addr "foo" has no port: write HOST:PORT, for example 127.0.0.1:9180`},
-		{"health --timeout 0s", "health: --timeout is 0s: want 1ms to 1h0m0s"},
+		{"health --timeout 0s", "health: --timeout is 0s: want 1ms to 1h"},
 		{"health --admin 127.0.0.1:9180", "did you mean --addr?"},
 		{"version foo", `version: "foo" is not a flag`},
 		{"serve --limits dynamodb://", "the name of the table is missing: write dynamodb://TABLE"},
@@ -202,6 +204,7 @@ func TestPlanMistakes(t *testing.T) {
 		{[]string{"plan", "--rps", "50k", "--prices", sample}, "limits.yaml: parse prices: this is no JSON: want a file as --print-prices prints"},
 		{[]string{"plan", "--rps", "50k", "--measured", sample}, "limits.yaml: parse measurement: this is no JSON: want a file as limitgate doctor --measure prints"},
 		{[]string{"plan", "--rps", "50k", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold"`},
+		{[]string{"plan", "--rate", "50k"}, "did you mean --rps?"},
 		{[]string{"plan", "--qps", "50k"}, "did you mean --rps?"},
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
@@ -286,5 +289,21 @@ func TestMistakeRedis(t *testing.T) {
 	}
 	if _, errs, code := command("health", "--addr", addr); code != exitError || errs != "limitgate: health: "+addr+" does not answer HTTP: name the --admin address of a limitgate\n" {
 		t.Errorf("health: exit %d: %s", code, errs)
+	}
+}
+
+// TestCertificateWithoutHosts: no name of a server helps with a certificate that names no host.
+func TestCertificateWithoutHosts(t *testing.T) {
+	for _, row := range []struct {
+		hosts []string
+		want  string
+	}{
+		{nil, "(its certificate names no host, as TLS does not use the common name any more: make one with subjectAltName=DNS:HOST, or IP:ADDRESS)"},
+		{[]string{"other"}, "(name a host of the certificate by --tls-server-name)"},
+	} {
+		cert := &x509.Certificate{Subject: pkix.Name{CommonName: "localhost"}, DNSNames: row.hosts}
+		if got := explainDial("localhost:1", x509.HostnameError{Certificate: cert, Host: "localhost"}); !strings.HasSuffix(got.Error(), row.want) {
+			t.Errorf("%v: %s", row.hosts, got)
+		}
 	}
 }
