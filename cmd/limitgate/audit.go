@@ -139,7 +139,7 @@ func changeOf(e *audit.Entry) table.Change {
 }
 
 func runRollback(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits rollback", limitsAbout, "limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme")
+	fs := newFlags(env, "limits rollback", limitsAbout("rollback"), "limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme")
 	bucket := fs.String("bucket", "", "`name` of the S3 bucket of the audit")
 	to := fs.Int64("to", 0, "`version` of the item that is to be as it was")
 	yes := fs.Bool("yes", false, "write without asking")

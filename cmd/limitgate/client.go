@@ -112,6 +112,17 @@ func (f *clientFlags) newClient(addr string, timeout time.Duration, protocol int
 	return redis.NewClient(o), nil
 }
 
+// ignoresPassword reports whether the client has a password of the default user, and the limitgate asks
+// for none: HELLO takes any password then, and AUTH does not.
+func ignoresPassword(ctx context.Context, client *redis.Client) bool {
+	o := client.Options()
+	if o.Password == "" || o.Username != "" {
+		return false
+	}
+	err := client.Do(ctx, "AUTH", o.Password).Err()
+	return err != nil && strings.Contains(err.Error(), "without any password configured")
+}
+
 // tlsConfig returns the configuration of TLS, or nil for connections that are not encrypted.
 func (f *clientFlags) tlsConfig(addr string) (*tls.Config, error) {
 	if !f.tls {

@@ -164,3 +164,18 @@ func TestUnusedDimension(t *testing.T) {
 		t.Errorf("of a reply: %q", got)
 	}
 }
+
+// TestHelpOfLimits: the help of a command of limits is about that one.
+func TestHelpOfLimits(t *testing.T) {
+	for _, c := range limitsCommands() {
+		out, _, code := command("limits", c.name, "--help")
+		if code != exitOK || !strings.Contains(out, "limitgate limits "+c.name+" ") {
+			t.Errorf("%s: exit %d:\n%s", c.name, code, out)
+		}
+		for _, other := range limitsCommands() {
+			if other.name != c.name && strings.Contains(out, "\tlimitgate limits "+other.name+" ") {
+				t.Errorf("the help of %s has %s", c.name, other.name)
+			}
+		}
+	}
+}

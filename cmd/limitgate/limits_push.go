@@ -37,7 +37,7 @@ type pushOptions struct {
 }
 
 func runPush(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits push", limitsAbout, "limitgate limits push limits.yaml dynamodb://limits")
+	fs := newFlags(env, "limits push", limitsAbout("push"), "limitgate limits push limits.yaml dynamodb://limits")
 	ttl := ipMaxTTLFlag(fs)
 	var o pushOptions
 	fs.BoolVar(&o.yes, "yes", false, "write without asking")

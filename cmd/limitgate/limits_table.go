@@ -158,7 +158,7 @@ func tableFirst(env *environment, fs *flag.FlagSet) bool {
 }
 
 func runDiff(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits diff", limitsAbout, "limitgate limits diff limits.yaml dynamodb://limits")
+	fs := newFlags(env, "limits diff", limitsAbout("diff"), "limitgate limits diff limits.yaml dynamodb://limits")
 	ttl := ipMaxTTLFlag(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
@@ -191,7 +191,7 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 }
 
 func runPull(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits pull", limitsAbout, "limitgate limits pull dynamodb://limits > limits.yaml")
+	fs := newFlags(env, "limits pull", limitsAbout("pull"), "limitgate limits pull dynamodb://limits > limits.yaml")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
