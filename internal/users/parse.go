@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -77,7 +78,7 @@ func (s *Set) parseLine(line string, n int) error {
 		return nil
 	case words[0] != "user" || len(words) == 1:
 		return errors.New("a line begins with user and a name, as in: user acme on #HASH ~acme +@check")
-	case isRule(words[1]):
+	case isRule(words[1], words[2:]):
 		return errors.New("behind user is a name, and this line has a rule there: write for example user acme on #HASH ~acme +@check")
 	case len(words[1]) > maxName:
 		return fmt.Errorf("a name has at most %d bytes", maxName)
@@ -104,11 +105,12 @@ func (s *Set) parseLine(line string, n int) error {
 	return nil
 }
 
-// isRule reports whether the word behind user is a rule and no name.
-func isRule(word string) bool {
+// isRule reports whether the word behind user is most likely a rule: on and off are names in front of
+// another one of these.
+func isRule(word string, rest []string) bool {
 	switch strings.ToLower(word) {
-	case "on", "off", "nopass":
-		return true
+	case "on", "off":
+		return !slices.ContainsFunc(rest, func(rule string) bool { return strings.EqualFold(rule, "on") || strings.EqualFold(rule, "off") })
 	}
 	return word[0] == '~' || word[0] == '#' || word[0] == '>' || strings.HasPrefix(word, "+@")
 }
