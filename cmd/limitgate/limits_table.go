@@ -206,6 +206,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	parts := t.live()
 	if len(parts) == 0 {
 		fmt.Fprintf(env.stderr, "limitgate limits pull: %s has no limits yet; limitgate limits push limits.yaml %[1]s writes those of a file\n", table.Printable(fs.Arg(0)))
+		fmt.Fprintf(env.stdout, "# %s has no limits yet\n", table.Printable(fs.Arg(0)))
 	}
 	content, err := config.JoinLimits(parts)
 	if err != nil {
@@ -217,7 +218,9 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 			fmt.Fprintf(env.stdout, "# %s is not here, and proxies ignore it: %s\n", table.Printable(key), flaw)
 		}
 	}
-	_, _ = env.stdout.Write(content)
+	if len(parts) > 0 {
+		_, _ = env.stdout.Write(content)
+	}
 	return exitOK
 }
 

@@ -125,11 +125,13 @@ func execute(ctx context.Context, env *environment, args []string) int {
 		}
 	}
 	if isServeFlag(args[0]) {
-		meant := table.Printable(strings.Join(args, " "))
-		if strings.Contains(meant, "://") { // of a URL a part may be a password
-			meant = "--FLAG ..."
+		meant := slices.Clone(args)
+		for i, arg := range meant {
+			if strings.Contains(arg, "@") { // the text before it may have a password
+				meant[i] = arg[:max(0, strings.Index(arg, "://"))] + "..."
+			}
 		}
-		fmt.Fprintf(env.stderr, "limitgate: a command is missing in front of %s; did you mean limitgate serve %.200s?\n", config.Quote(args[0]), meant)
+		fmt.Fprintf(env.stderr, "limitgate: a command is missing in front of %s; did you mean limitgate serve %.200s?\n", config.Quote(args[0]), table.Printable(strings.Join(meant, " ")))
 		return exitUsage
 	}
 	var names []string

@@ -80,6 +80,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:6380"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
 		{[]string{"serve", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:foo"}, `"arn:aws:sns:foo" is neither the ARN of an SNS topic nor the URL of an SQS queue`},
 		{[]string{"--limits", "saas.yaml"}, `a command is missing in front of "--limits"; did you mean limitgate serve --limits saas.yaml?`},
+		{[]string{"--redis", "redis://u:pw@h:1", "--limits", "dynamodb://limits"}, "did you mean limitgate serve --redis redis... --limits dynamodb://limits?"},
 		{[]string{"-limits=saas.yaml"}, "did you mean limitgate serve -limits=saas.yaml?"},
 		{[]string{"start"}, `there is no command "start"; did you mean serve?`},
 		{[]string{"CHECK", "acme"}, `there is no command "CHECK"; did you mean check?`},
