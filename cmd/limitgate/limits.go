@@ -21,7 +21,7 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-// limitsUsage are the forms of the commands of limits, and limitsTexts what each says beside them.
+// limitsUsage are the forms of the commands of limits, and limitsTexts their descriptions.
 const limitsUsage = `	limitgate limits lint [--strict [--backstop-total-rate N] [--instances N]] FILE
 	limitgate limits lint [--rls-merge-domains] FOLDER
 	limitgate limits --addr ADDRESS [TENANT]

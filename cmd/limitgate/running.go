@@ -30,7 +30,7 @@ type runningCommand struct {
 	// words returns the command for the arguments, or an error that says what would be right.
 	words func(args []string) ([]any, error)
 	print func(w io.Writer, args []string, reply any)
-	// warn returns what the arguments most likely mean otherwise, by the first reply; nil is nothing.
+	// warn returns warnings about the arguments, by the first reply; nil is none.
 	warn func(args []string, reply any) []string
 }
 
