@@ -239,6 +239,8 @@ func explainTLS(err error) string {
 	switch {
 	case errors.As(err, &authority):
 		return "its certificate is signed by an authority that is not known here: name the authority by --redis-tls-ca FILE"
+	case errors.As(err, &host) && len(host.Certificate.DNSNames)+len(host.Certificate.IPAddresses) == 0:
+		return "its certificate names no host, as TLS does not use the common name any more: make one with subjectAltName=DNS:HOST, or IP:ADDRESS"
 	case errors.As(err, &host):
 		return "its certificate is not for this name (" + host.Error() + "): use a name of the certificate, or set --redis-tls-server-name"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

@@ -58,6 +58,9 @@ func (src *source) failUnknownFlag(t settings, flag string) {
 	hint := "limitgate serve --help lists them"
 	if meant := MeantFlag(flag, t.keys((*setting).flag, flagsOnly)); meant != "" {
 		hint = "did you mean " + meant + "?"
+		if meant == "--redis" && strings.Contains(flag, "cluster") {
+			hint += " It takes the nodes of a cluster: --redis=HOST:PORT,..."
+		}
 	}
 	src.fail(0, "flag %s: unknown flag; %s", plain(flag), hint)
 }
@@ -69,9 +72,9 @@ var otherNames = map[string][]string{
 	"--password": flagsOfPassword, "--pass": flagsOfPassword, "--auth": flagsOfPassword, "--a": flagsOfPassword,
 	"--username": {"--user", "--redis-user"}, "--user": {"--redis-user"},
 	"--config": {"--limits"}, "--file": {"--limits"}, "--rules": {"--limits"}, "--policy": {"--limits"},
-	"--cluster": {"--redis"}, "--url": {"--redis", "--addr"}, "--redis-url": {"--redis"}, "--redis-host": {"--redis"}, "--redis-port": {"--redis"},
+	"--cluster": {"--redis"}, "--redis-cluster": {"--redis"}, "--cluster-nodes": {"--redis"}, "--url": {"--redis", "--addr"}, "--redis-url": {"--redis"}, "--redis-host": {"--redis"}, "--redis-port": {"--redis"},
 	"--tls": {"--tls-cert", "--redis-tls"}, "--cert": {"--tls-cert", "--redis-tls-cert"}, "--key": {"--tls-key", "--redis-tls-key"}, "--cacert": {"--tls-ca", "--redis-tls-ca"},
-	"--timeout": {"--decision-timeout"}, "--verbose": {"--log-level"}, "--debug": {"--log-level"}, "--metrics": {"--admin"}, "--admin": {"--addr"},
+	"--rate": {"--rps"}, "--load": {"--rps"}, "--timeout": {"--decision-timeout"}, "--verbose": {"--log-level"}, "--debug": {"--log-level"}, "--metrics": {"--admin"}, "--admin": {"--addr"},
 }
 
 var (

@@ -102,6 +102,15 @@ func (d *limitsDecoder) decode(content []byte) {
 	mapping(d, &d.doc, documentFields, root, "")
 }
 
+// isEnvoys reports whether a mapping is a file of Envoy's limits.
+func isEnvoys(root *yaml.Node) bool { return hasKey(root, "domain") && !hasKey(root, "version") }
+
+// IsEnvoys reports whether content is that of a file of Envoy's limits.
+func IsEnvoys(content []byte) bool {
+	var doc yaml.Node
+	return yaml.Unmarshal(content, &doc) == nil && len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode && isEnvoys(doc.Content[0])
+}
+
 // otherFile returns what to do with a file that has nothing of limits, or "".
 func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	if isNull(root) {
@@ -110,7 +119,7 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	if root.Kind != yaml.MappingNode {
 		return "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
 	}
-	if hasKey(root, "domain") && !hasKey(root, "version") {
+	if isEnvoys(root) {
 		folder := plain(filepath.Dir(d.doc.File))
 		return "it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + folder + ", or limitgate serve --rls-config " + folder
 	}

@@ -301,8 +301,16 @@ func PartLines(body json.RawMessage) (lines []string) {
 		return nil
 	}
 	elements := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
+	switch shared := valueOf(n, "shared"); {
+	case n.Kind == yaml.SequenceNode:
 		elements = n.Content
+	case shared != nil && shared.Kind == yaml.SequenceNode: // each in a line of its own, and so what is beside them
+		elements = shared.Content
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i+1] != shared {
+				elements = append(elements, &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: n.Content[i : i+2]})
+			}
+		}
 	}
 	for _, element := range elements {
 		byName(element)

@@ -158,3 +158,17 @@ func TestCompilePartsMistakes(t *testing.T) {
 		}
 	}
 }
+
+// TestPartLinesOfShared: shared limits have a line each, and what is beside them another.
+func TestPartLinesOfShared(t *testing.T) {
+	got := PartLines(json.RawMessage(`{"version":1,"default_plan":"free","shared":[{"id":"a","by":["ip"]},{"id":"b","by":["op"]}]}`))
+	want := []string{"{by: [ip], id: a}", "{by: [op], id: b}"}
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("%q: there is no line %s", got, line)
+		}
+	}
+	if !slices.Contains(got, "{default_plan: free}") || len(got) != 4 {
+		t.Errorf("%q", got)
+	}
+}

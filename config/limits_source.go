@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -81,6 +82,9 @@ func ReadLimitsFile(path string) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)
+	}
+	if bytes.HasPrefix(content, []byte("\x1f\x8b")) {
+		return nil, fmt.Errorf("read limits: %s is a gzip file, and limits are text: limits are named by --limits, and a log is the last argument of limitgate replay", Quote(path))
 	}
 	return content, nil
 }

@@ -183,7 +183,8 @@ var mistakes = []struct {
 	{args: "--port 6380", want: "flag --port: unknown flag; did you mean --listen?"},
 	{args: "-host x", want: "flag --host: unknown flag; did you mean --listen?"},
 	{args: "-password x", want: "flag --password: unknown flag; did you mean --redis-password-file?"},
-	{args: "--cluster x", want: "flag --cluster: unknown flag; did you mean --redis?"},
+	{args: "--cluster x", want: "flag --cluster: unknown flag; did you mean --redis? It takes the nodes of a cluster: --redis=HOST:PORT,..."},
+	{args: "--redis-cluster x", want: "flag --redis-cluster: unknown flag; did you mean --redis? It takes the nodes of a cluster: --redis=HOST:PORT,..."},
 	{args: "--timeout 5ms", want: "flag --timeout: unknown flag; did you mean --decision-timeout?"},
 	// An overridden value must be valid as well.
 	{args: "--instances 2", file: "instances: 0", want: "limitgate.yaml:1: instances: 0 is out of bounds; it must be from 1 to 100000"},

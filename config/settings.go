@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -177,6 +178,34 @@ type Settings struct {
 // NameOf returns how the user named a setting: by its flag, unless WrittenAs has another name.
 func (s *Settings) NameOf(name string) string {
 	return cmp.Or(s.WrittenAs[name], newTable(new(Settings)).named(name).flag())
+}
+
+// flagsOfRedis match the settings of Redis in advice about it.
+var flagsOfRedis = regexp.MustCompile(`--redis(-[a-z]+)*`)
+
+// flagsOfLogin are the parts of advice that name both settings of a login, which may be one variable.
+var flagsOfLogin = []string{
+	"--redis-password-file, and --redis-user unless it is that of the default user",
+	"--redis-user and the file of --redis-password-file", "--redis-password-file and --redis-user",
+}
+
+// Named returns advice about Redis with the settings as the user named them, in place of their flags.
+func (s *Settings) Named(advice string) string {
+	if s.Redis.TLS {
+		advice = strings.ReplaceAll(advice, "leave out --redis-tls", "write redis:// in place of rediss://")
+	}
+	if login := s.WrittenAs["redis.password_file"]; login != "" && login == s.WrittenAs["redis.user"] {
+		for _, both := range flagsOfLogin {
+			advice = strings.ReplaceAll(advice, both, login)
+		}
+	}
+	t := newTable(new(Settings))
+	return flagsOfRedis.ReplaceAllStringFunc(advice, func(flag string) string {
+		if r, _ := t.find((*setting).flag, flagName, flag); r != nil {
+			return s.NameOf(r.name)
+		}
+		return flag
+	})
 }
 
 // NeedsAuth reports whether clients must authenticate.

@@ -60,7 +60,7 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 		}
 	}
 	for _, i := range poison { // last: a failure here repeats no other record
-		if failed := h.sendToDeadLetter(ctx, &records[i], "written by hand and not a valid limits item: proxies ignore it"); failed != nil {
+		if failed := h.sendToDeadLetter(ctx, &records[i], "it was written by hand and is not a valid limits item: proxies ignore it, and limitgate limits push writes a valid one"); failed != nil {
 			return i, failed
 		}
 	}
@@ -81,7 +81,7 @@ const (
 // sendToDeadLetter passes on a record that is not a change of limits, or cannot be
 // handled, with the reason.
 func (h *Handler) sendToDeadLetter(ctx context.Context, r *table.Record, why string) error {
-	h.Log.Error("skipping record", "key", r.Key(), "why", why)
+	h.Log.Error("ignoring change of a table item", "key", r.Key(), "reason", why)
 	if h.DeadLetter == nil || time.Now().Before(h.rests) {
 		return nil
 	}
@@ -103,13 +103,14 @@ func (h *Handler) sendToDeadLetter(ctx context.Context, r *table.Record, why str
 func (h *Handler) revert(ctx context.Context, r *table.Record) error {
 	written, err := restore(ctx, h.Items, r, time.Now())
 	if errors.Is(err, table.ErrUnwritable) { // no other change waits for this one
-		return h.sendToDeadLetter(ctx, r, "deleted or written by hand, and cannot be reverted: "+err.Error())
+		return h.sendToDeadLetter(ctx, r, "it was deleted or written by hand, and cannot be reverted: "+err.Error()+"; limitgate limits push writes it again")
 	}
 	if err != nil {
 		return err
 	}
 	if written != nil {
-		h.Log.Error("reverted item deleted or written by hand", "key", written.Key, "version", written.Version)
+		h.Log.Error("reverted item deleted or written by hand", "key", written.Key, "version", written.Version,
+			"advice", "limitgate limits confirm applies the change that was reverted, and limitgate limits push makes changes that stay")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -88,14 +89,15 @@ func TestDrillRefused(t *testing.T) {
 	node, other := redistest.Start(t), redistest.Start(t)
 	other.CLI(t, "SET", drill.MarkKey, "yes")
 	p := serve(t, writeLimits(t, drillLimits), "--redis", node.Addr, "--decision-timeout", "1s")
-	refused := func(name, redis, want string) {
+	refused := func(name, redis, want string, more ...string) {
 		t.Helper()
-		out, errs, code := run(t, nil, "drill", name, "--run", "--redis", redis, "--addr", p.addr)
+		out, errs, code := run(t, nil, append([]string{"drill", name, "--run", "--redis", redis, "--addr", p.addr}, more...)...)
 		if code != 1 || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit %d, without %q:\n%s%s", name, code, want, out, errs)
 		}
 	}
-	refused("fail-open", node.Addr, drill.ErrNotMarked.Error())
+	host, port, _ := net.SplitHostPort(node.Addr)
+	refused("fail-open", node.Addr, drill.ErrNotMarked.Error()+": if it is one, redis-cli -c -h "+host+" -p "+port+" SET "+drill.MarkKey+" yes EX 3600 marks it for an hour")
 	node.CLI(t, "SET", drill.MarkKey, "no")
 	refused("fail-open", node.Addr, drill.ErrNotMarked.Error())
 	refused("fail-open", other.Addr, "the limitgate at "+p.addr+" uses the masters "+node.Addr)
@@ -105,6 +107,7 @@ func TestDrillRefused(t *testing.T) {
 	p.addr = served
 	node.CLI(t, "SET", drill.MarkKey, "yes")
 	refused("failover", node.Addr, "failover needs a Redis Cluster")
+	refused("fail-open", node.Addr, "no outage is made: --admin "+p.addr+" does not answer as the admin address of a limitgate: name that one, or leave out --admin", "--admin", p.addr)
 	if stats := node.CLI(t, "INFO", "commandstats"); strings.Contains(stats, "cmdstat_client|pause") {
 		t.Errorf("the store was paused:\n%s", stats)
 	}

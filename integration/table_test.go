@@ -181,7 +181,7 @@ func TestTableOfLimits(t *testing.T) {
 	if stdout, _, code := s.limits("diff", before, tableURL); code != 2 || !strings.Contains(stdout, "add TENANT#acme") {
 		t.Errorf("diff with an empty table: %d\n%s", code, stdout)
 	}
-	if stdout, stderr, code := s.limits("pull", tableURL); code != 0 || stdout != "{}\n" || !strings.Contains(stderr, "limitgate limits push limits.yaml "+tableURL) {
+	if stdout, stderr, code := s.limits("pull", tableURL); code != 0 || stdout != "# "+tableURL+" has no limits yet\n" || !strings.Contains(stderr, "limitgate limits push limits.yaml "+tableURL) {
 		t.Errorf("pull of an empty table: %d\n%s%s", code, stdout, stderr)
 	}
 	s.push(before, "ann")

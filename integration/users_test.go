@@ -103,6 +103,11 @@ func TestUsers(t *testing.T) {
 	}
 	password := filepath.Join(t.TempDir(), "password")
 	writePassword(t, password, "one")
+	open := serve(t, writeLimits(t, limitOf("1000/s")))
+	if out, errs, code := run(t, nil, "check", "--addr", open.addr, "--password-file", password, "acme", "-", "-"); code != 0 ||
+		errs != "limitgate check: --password-file has no effect: the limitgate at "+open.addr+" asks the default user for no password (warning)\n" {
+		t.Errorf("without users: exit %d: %s%s", code, out, errs)
+	}
 	if out, errs, code := run(t, nil, "check", "--addr", g.addr, "--user", "acme", "--password-file", password, "-", "-", "-"); code != 0 {
 		t.Errorf("check: exit %d: %s%s", code, out, errs)
 	}

@@ -231,7 +231,7 @@ func (c *compiler) checkReplaced(p *plan, spec *RuleSpec, id Text) {
 	finer, coarser := withID(p.limits, spec.ID.Value), withID(p.limits, id.Value)
 	switch {
 	case coarser == nil:
-		c.fail(id.Line, "replaces", "plan %s has no limit %s%s", p.spec.Name.Value, quote(id.Value), didYouMean(id.Value, keys(p.specs)))
+		c.fail(id.Line, "replaces", "%s", p.noLimit(id.Value))
 	case finer == nil || finer.broken || coarser.broken:
 	case takesPlace(finer, coarser):
 	case finer.Action == ActionAllow:

@@ -14,15 +14,21 @@ import (
 // limit has no usable id.
 func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Limit {
 	l := &Limit{ID: spec.ID.Value, Plan: planName, Line: spec.Line, layer: layer}
-	if !spec.ID.Set() {
+	switch {
+	case !spec.ID.Set():
 		c.fail(spec.Line, "id", "every limit needs one, which names it in replies, metrics and buckets: for example id: tenant")
-		return nil
-	}
-	if !validWord(l.ID) {
+	case !validWord(l.ID):
 		c.fail(spec.ID.Line, "id", "%s is not an id: use 1 to 64 letters, digits, dots, dashes and underscores", quote(l.ID))
-		return nil
+	default:
+		c.register(l)
+		return c.compileFields(spec, l)
 	}
-	c.register(l)
+	c.compileFields(spec, l) // for their mistakes
+	return nil
+}
+
+// compileFields compiles the fields of a limit.
+func (c *compiler) compileFields(spec *RuleSpec, l *Limit) *Limit {
 	before := len(c.problems)
 	c.compileWords(spec, l)
 	l.slots = l.Params.Algorithm == bucket.AlgorithmConcurrency && l.Action == ActionLimit
@@ -299,10 +305,25 @@ func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
 	}
 	n, err := bucket.ParseDigits(spec.Burst.Value)
 	if err != nil || n < 1 || n > bucket.MaxCapacity {
-		c.fail(spec.Burst.Line, "burst", "%s is not a burst: write a whole number from 1 to %d", quote(spec.Burst.Value), int64(bucket.MaxCapacity))
+		text := quote(spec.Burst.Value) + " is not a burst: write "
+		if meant := inDigits(spec.Burst.Value); meant != "" {
+			text += meant + ", "
+		}
+		c.fail(spec.Burst.Line, "burst", "%sa whole number from 1 to %d", text, int64(bucket.MaxCapacity))
 		return 0, false
 	}
 	return n, true
+}
+
+// inDigits returns the number that a text such as 2k means, or "".
+func inDigits(text string) string {
+	for letter, zeros := range map[string]string{"k": "000", "m": "000000"} {
+		digits, found := strings.CutSuffix(strings.ToLower(strings.TrimSpace(text)), letter)
+		if n, err := bucket.ParseDigits(digits); found && err == nil && n > 0 && n < 1000_000 {
+			return digits + zeros
+		}
+	}
+	return ""
 }
 
 func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {

@@ -40,23 +40,33 @@ func (c *compiler) compileRulesets() {
 	c.checkTenantConditions()
 }
 
-// maxPlansNamed bounds the plans in an error.
-const maxPlansNamed = 10
+// maxNamed bounds the names in an error.
+const maxNamed = 10
 
 // noPlan returns the error for a plan that does not exist: with the plan that is nearly
 // called so, or with the plans there are.
 func (c *compiler) noPlan(name string) string {
-	text, plans := "there is no plan "+quote(name), keys(c.plans)
-	near := didYouMean(name, plans)
+	return "there is no plan " + quote(name) + orThese(name, keys(c.plans), "the plans are ", "the file has no plans")
+}
+
+// noLimit returns the error for a limit that a plan does not have.
+func (p *plan) noLimit(id string) string {
+	return "plan " + p.spec.Name.Value + " has no limit " + quote(id) + orThese(id, keys(p.specs), "its limits are ", "it has none")
+}
+
+// orThese returns the end of an error about a name that does not exist: the name that is nearly the
+// same, or the names there are behind a text, or another text if there are none.
+func orThese(name string, names []string, are, none string) string {
+	near := didYouMean(name, names)
 	switch {
 	case near != "":
-		return text + near
-	case len(plans) == 0:
-		return text + ": the file has no plans"
-	case len(plans) > maxPlansNamed:
-		return text + fmt.Sprintf(": the plans are %s and %d more", strings.Join(plans[:maxPlansNamed], ", "), len(plans)-maxPlansNamed)
+		return near
+	case len(names) == 0:
+		return ": " + none
+	case len(names) > maxNamed:
+		return fmt.Sprintf(": %s%s and %d more", are, strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 	}
-	return text + ": the plans are " + strings.Join(plans, ", ")
+	return ": " + are + strings.Join(names, ", ")
 }
 
 func (c *compiler) compileTenant(spec *TenantSpec) {
@@ -97,11 +107,11 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	field := "tenants." + tenant.Name.Value + ".overrides"
 	i := slices.IndexFunc(limits, func(l *Limit) bool { return l.ID == o.ID.Value })
 	if i < 0 {
-		why := "plan " + p.spec.Name.Value + " has no limit " + quote(o.ID.Value)
+		why := p.noLimit(o.ID.Value)
 		if slices.ContainsFunc(c.shared, func(l *Limit) bool { return l.ID == o.ID.Value }) {
-			why = quote(o.ID.Value) + " is shared by all tenants and cannot be overridden by one"
+			why = quote(o.ID.Value) + " is shared by all tenants and cannot be overridden by one" + didYouMean(o.ID.Value, keys(p.specs))
 		}
-		c.fail(o.ID.Line, field, "%s%s", why, didYouMean(o.ID.Value, keys(p.specs)))
+		c.fail(o.ID.Line, field, "%s", why)
 		return
 	}
 	if name := o.fixedField(); name != "" {

@@ -41,6 +41,7 @@ free DEMO_EMULATOR_PORT "$emulator_port" "the emulator of AWS"
 free DEMO_PORT "$port" "the proxy of the demo"
 free DEMO_ADMIN_PORT "$admin_port" "the page of the proxy"
 
+printf 'Ports of this demo: %s for the emulator of AWS, %s for the proxy, %s for its page\n' "$emulator_port" "$port" "$admin_port"
 replace="s/5566/$emulator_port/g"
 if [[ $port != 6380 ]]; then
 	replace+="; s|limitgate check|& --addr 127.0.0.1:$port|"

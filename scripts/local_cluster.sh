@@ -10,6 +10,22 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# usage prints how this script is called.
+usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+case ${1:-} in
+start | stop | kill) ;;
+-h | --help | help)
+	usage
+	exit
+	;;
+*)
+	[ -z "${1:-}" ] || printf 'there is no command %.40s\n\n' "$1" >&2
+	usage >&2
+	exit 64
+	;;
+esac
+
 first=${TOUR_PORT:-7600}
 if ! [[ $first =~ ^[0-9]+$ ]] || [ "$first" -lt 1024 ] || [ "$first" -gt 55000 ]; then
 	printf 'TOUR_PORT=%s is no port from 1024 to 55000\n' "$first" >&2
@@ -121,8 +137,4 @@ kill)
 	printf 'killed the master on port %s, which has the buckets of %s\n' "$port" "$2"
 	;;
 stop) for port in $ports; do end TERM "$port"; done ;;
-*)
-	sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
-	exit 64
-	;;
 esac

@@ -40,8 +40,8 @@ func showHistory(ctx context.Context, env *environment, fs *flag.FlagSet, args [
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() != 1 || *bucket == "" {
-		fmt.Fprintf(env.stderr, "limitgate %s: --bucket and a tenant are needed: limitgate %s --bucket limits-audit acme\n", fs.Name(), fs.Name())
+	if missing := missingFlags(fs, 1, "bucket"); missing != "" {
+		fmt.Fprintf(env.stderr, "limitgate %s: %s: limitgate %[1]s --bucket limits-audit acme, with the bucket that --audit-bucket of limitgate controlplane names\n", fs.Name(), missing)
 		return exitUsage
 	}
 	key, entries, err := history(ctx, *bucket, fs.Arg(0))
@@ -139,7 +139,7 @@ func changeOf(e *audit.Entry) table.Change {
 }
 
 func runRollback(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits rollback", limitsAbout, "limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme")
+	fs := newFlags(env, "limits rollback", limitsAbout("rollback"), "limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme")
 	bucket := fs.String("bucket", "", "`name` of the S3 bucket of the audit")
 	to := fs.Int64("to", 0, "`version` of the item that is to be as it was")
 	yes := fs.Bool("yes", false, "write without asking")

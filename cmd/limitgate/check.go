@@ -73,6 +73,9 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, fmt.Errorf("check: %w", explainDial(*addr, err)))
 	}
+	if ignoresPassword(ctx, client) {
+		fmt.Fprintf(env.stderr, "limitgate check: --password-file has no effect: the limitgate at %s asks the default user for no password (warning)\n", *addr)
+	}
 	if *asJSON {
 		_ = json.NewEncoder(env.stdout).Encode(d)
 	} else {

@@ -72,10 +72,22 @@ func checkAddr(flag, addr, example string) error {
 	return config.Mistake("--" + flag + " " + config.Quote(addr) + " is no address: write HOST:PORT, for example " + example)
 }
 
+// plainDuration returns a time as a flag takes it, without parts that are zero.
+func plainDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // checkBetween returns a mistake if a time is out of bounds.
 func checkBetween(flag string, d, least, most time.Duration) error {
 	if d < least || d > most {
-		return config.Mistake(fmt.Sprintf("--%s is %v: want %v to %v", flag, d, least, most))
+		return config.Mistake(fmt.Sprintf("--%s is %s: want %s to %s", flag, plainDuration(d), plainDuration(least), plainDuration(most)))
 	}
 	return nil
 }
@@ -98,6 +110,17 @@ func (f *clientFlags) newClient(addr string, timeout time.Duration, protocol int
 		}
 	}
 	return redis.NewClient(o), nil
+}
+
+// ignoresPassword reports whether the client has a password of the default user, and the limitgate asks
+// for none: HELLO takes any password then, and AUTH does not.
+func ignoresPassword(ctx context.Context, client *redis.Client) bool {
+	o := client.Options()
+	if o.Password == "" || o.Username != "" {
+		return false
+	}
+	err := client.Do(ctx, "AUTH", o.Password).Err()
+	return err != nil && strings.Contains(err.Error(), "without any password configured")
 }
 
 // tlsConfig returns the configuration of TLS, or nil for connections that are not encrypted.
@@ -177,10 +200,13 @@ func explainDial(addr string, err error) error {
 
 // explainTLS adds advice to an error of TLS, and returns nil for others.
 func explainTLS(addr string, err error) error {
+	var host x509.HostnameError
 	switch {
 	case errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("%w (%s does not speak TLS: leave out --tls)", err, addr)
-	case errors.As(err, new(x509.HostnameError)):
+	case errors.As(err, &host) && len(host.Certificate.DNSNames)+len(host.Certificate.IPAddresses) == 0:
+		return fmt.Errorf("%w (its certificate names no host, as TLS does not use the common name any more: make one with subjectAltName=DNS:HOST, or IP:ADDRESS)", err)
+	case errors.As(err, &host):
 		return fmt.Errorf("%w (name a host of the certificate by --tls-server-name)", err)
 	case strings.Contains(err.Error(), "tls: certificate required"):
 		return fmt.Errorf("%w (it wants a certificate of an authority of its --tls-client-ca: name one by --tls-cert and --tls-key)", err)

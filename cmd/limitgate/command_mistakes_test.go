@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 // TestCommandMistakes: each mistake in the arguments or files of a command that serves no clients gets an
@@ -19,6 +22,16 @@ func TestCommandMistakes(t *testing.T) {
 	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: [], partner: []}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	write := func(name, content string) (path string) {
+		path = filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	zipped, open := write("access.log.gz", "\x1f\x8b\x08"), write("nginx.conf", "server {\nlocation /v1/ {\n")
+	users := write("users", "user a on >x\nuser on\n")
+	cert, key := redistest.NewAuthority(t).Issue("localhost", time.Now().Add(time.Hour))
 	heavy := t.TempDir()
 	if err := os.WriteFile(filepath.Join(heavy, "big.a"), make([]byte, 11<<20), 0o600); err != nil {
 		t.Fatal(err)
@@ -36,7 +49,20 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"limits", "diff", "dynamodb://limits", sample}, "the table is the second one: limitgate limits diff ../../examples/limits.yaml dynamodb://limits"},
 		{[]string{"limits", "diff", sample, "dynamo://limits"}, "is neither a file nor a table: a table is named dynamodb://TABLE"},
 		{[]string{"replay", "--limits", sample, "--tenant", "query:user", os.DevNull}, "query:user is a field of the log, and fields are written in braces: want {query:user}"},
-		{[]string{"replay", "--limits", sample, os.DevNull}, "read access log: it is empty"},
+		{[]string{"replay", "--limits", sample, os.DevNull}, "read access log: \"/dev/null\" is empty"},
+		{[]string{"limits", "suggest", os.DevNull}, "read access log: \"/dev/null\" is empty"},
+		{[]string{"limits", "suggest", sample}, "limits.yaml\" has the name of a limits file and no line of a log: the last argument is the log"},
+		{[]string{"replay", "--limits", zipped, sample}, "access.log.gz\" is a gzip file, and limits are text: limits are named by --limits, and a log is the last argument of limitgate replay"},
+		{[]string{"limits", "lint", zipped}, "is a gzip file, and limits are text"},
+		{[]string{"limits", "push", "dynamodb://limits", sample}, "limits push: the table is the second one: limitgate limits push " + sample + " dynamodb://limits"},
+		{[]string{"limits", "history", "acme"}, "limits history: --bucket is missing: limitgate limits history --bucket limits-audit acme, with the bucket that --audit-bucket of limitgate controlplane names"},
+		{[]string{"limits", "import", "redis-cell", "x"}, "redis-cell has no limits to import: its clients send them with CL.THROTTLE"},
+		{[]string{"limits", "import", "nginx", open}, "line 2: the block \"location /v1/\" does not end: write } behind it"},
+		{[]string{"limits", "--adr", "127.0.0.1:1"}, "limits: unknown flag --adr; did you mean --addr?"},
+		{[]string{"top", "--n", "5"}, "top: unknown flag --n; write the number of rows alone: limitgate top 20"},
+		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--users", users}, "limitgate: read users: " + users + ":1: user \"a\": a file holds hashes and no passwords: limitgate hash-password makes a hash\n" + users + ":2: "},
+		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--tls-cert", key, "--tls-key", cert}, "the first holds the key and the second the certificate: swap them"},
+		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--users", noPlan}, "read users: " + noPlan + ":1: a line begins with user and a name"},
 		{[]string{"limits", "diff", sample}, "two files, or a file and a table, are needed: limitgate limits diff old.yaml new.yaml"},
 		{[]string{"limits", "--addr", "127.0.0.1:1", sample}, "a running limitgate is asked here; for a file: limitgate limits lint FILE"},
 		{[]string{"limits", "explain", "acme", "-", "-", "1"}, `there is no file "acme": limitgate limits explain FILE TENANT OP IP`},
@@ -87,6 +113,8 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
 		{[]string{"limits", "lint", heavy}, heavy + " is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (read folder: "},
 		{[]string{"limits", "lint", shopLimits + "/shop.yaml"}, "shop.yaml:3: it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + shopLimits + ", or limitgate serve --rls-config "},
+		{[]string{"limits", "explain", shopLimits + "/shop.yaml", "tenant=acme"}, `shop.yaml" is a file of Envoy's limits, whose folder is read: limitgate limits explain ` + shopLimits + " tenant=acme"},
+		{[]string{"limits", "explain", shopLimits + "/shop.yaml", "acme", "-", "-"}, "limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
 		{[]string{"limits", "import", "envy", shopLimits}, `there is no import of "envy"; did you mean envoy?; there are nginx, kong, rules and envoy`},
 		{[]string{"limits", "import", "nginx"}, "nginx, kong or rules, and a file, or envoy and a folder, are needed"},
 		{[]string{"limits", "check"}, "did you mean lint?"},
@@ -115,5 +143,39 @@ func TestNoPermission(t *testing.T) {
 	const want = "read limits: open a.yaml: permission denied (this user may not open it: change the mode or the owner of the file, or of its folder)"
 	if got := new(environment).withFlag(err); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestUnusedDimension: a dimension that no limit of the tenant uses is reported beside the explanation.
+func TestUnusedDimension(t *testing.T) {
+	const sample = "../../examples/limits.yaml"
+	for _, row := range []struct{ name, want string }{
+		{"usr", "limitgate limits explain: no limit of tenant acme uses the dimension \"usr\"; did you mean user? (warning)\n"},
+		{"region", "limitgate limits explain: no limit of tenant acme uses the dimension \"region\" (warning)\n"},
+		{"user", ""},
+	} {
+		out, errs, code := command("limits", "explain", sample, "acme", "-", "-", "1", "DIM", row.name, "u1")
+		if code != exitOK || errs != row.want || !strings.Contains(out, "tenant acme, plan ") {
+			t.Errorf("%s: exit %d: %s", row.name, code, errs)
+		}
+	}
+	reply := map[string]any{"tenant": "acme", "limits": []any{map[string]any{"level": "api_key|user (group x)", "when": "op: GET *, region: eu"}}}
+	if got := unusedDimsOfReply(strings.Fields("acme - - 1 DIM user a DIM region b DIM usr c"), reply); len(got) != 1 || !strings.Contains(got[0], `"usr"; did you mean user?`) {
+		t.Errorf("of a reply: %q", got)
+	}
+}
+
+// TestHelpOfLimits: the help of a command of limits is about that one.
+func TestHelpOfLimits(t *testing.T) {
+	for _, c := range limitsCommands() {
+		out, _, code := command("limits", c.name, "--help")
+		if code != exitOK || !strings.Contains(out, "limitgate limits "+c.name+" ") {
+			t.Errorf("%s: exit %d:\n%s", c.name, code, out)
+		}
+		for _, other := range limitsCommands() {
+			if other.name != c.name && strings.Contains(out, "\tlimitgate limits "+other.name+" ") {
+				t.Errorf("the help of %s has %s", c.name, other.name)
+			}
+		}
 	}
 }

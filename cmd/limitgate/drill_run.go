@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -34,8 +35,9 @@ func (f *drillFlags) practise(ctx context.Context, env *environment, name string
 		return false, err
 	}
 	defer store.Close()
+	host, port, _ := net.SplitHostPort(store.Masters()[0])
 	if err := store.CheckMark(ctx); errors.Is(err, drill.ErrNotMarked) {
-		return false, fmt.Errorf("%w: if it is one, redis-cli -c SET %s yes EX 3600 on it marks it for an hour", err, drill.MarkKey)
+		return false, fmt.Errorf("%w: if it is one, redis-cli -c -h %s -p %s SET %s yes EX 3600 marks it for an hour", err, host, port, drill.MarkKey)
 	} else if err != nil {
 		return false, err
 	}
@@ -48,7 +50,7 @@ func (f *drillFlags) practise(ctx context.Context, env *environment, name string
 	}
 	o := &drill.Options{Fault: fault, Check: f.checker(checks), Rate: f.rate, Outage: f.outage, Within: f.within, Line: f.line(env.stdout)}
 	if f.admin != "" {
-		if o.State, err = f.breakers(); err != nil {
+		if o.State, err = f.breakers(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -145,22 +147,33 @@ func (f *drillFlags) line(w io.Writer) func(*drill.Line) {
 	}
 }
 
-// breakers returns a function that asks the admin address for the breakers.
-func (f *drillFlags) breakers() (func(ctx context.Context) string, error) {
+// breakers returns a function that asks the admin address for the breakers, once it has answered for them.
+func (f *drillFlags) breakers(ctx context.Context) (func(ctx context.Context) string, error) {
 	encryption, err := f.tlsConfig(f.admin)
 	if err != nil {
 		return nil, err
+	}
+	first, cancel := context.WithTimeout(ctx, f.onWait)
+	defer cancel()
+	const wrong = "no outage is made: --admin %s does not answer as the admin address of a limitgate: name that one, or leave out --admin"
+	if reply, err := fetchReadiness(first, f.admin, encryption); err != nil {
+		return nil, fmt.Errorf(wrong+" (%s)", f.admin, strings.ReplaceAll(err.Error(), "--addr", "--admin"))
+	} else if breakersOf(reply.body) == breakersUnknown {
+		return nil, fmt.Errorf(wrong, f.admin)
 	}
 	return func(ctx context.Context) string {
 		ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 		defer cancel()
 		reply, err := fetchReadiness(ctx, f.admin, encryption)
 		if err != nil {
-			return "breakers unknown"
+			return breakersUnknown
 		}
 		return breakersOf(reply.body)
 	}, nil
 }
+
+// breakersUnknown stands for an answer without breakers.
+const breakersUnknown = "breakers unknown"
 
 // breakersOf returns how many breakers of an answer of /readyz are in each state.
 func breakersOf(body []byte) string {
@@ -170,7 +183,7 @@ func breakersOf(body []byte) string {
 		} `json:"shards"`
 	}
 	if json.Unmarshal(body, &answer) != nil || len(answer.Shards) == 0 {
-		return "breakers unknown"
+		return breakersUnknown
 	}
 	states := map[string]int{}
 	for _, s := range answer.Shards {

@@ -59,8 +59,9 @@ func runEnvoy(ctx context.Context, env *environment, args []string) int {
 	}
 	applyEnvoy(settings, er)
 	nameTheirPorts(settings, variables)
+	nameTheirRedis(settings, variables)
 	if !settings.UsesRedis() {
-		fmt.Fprintln(env.stderr, "limitgate envoy: REDIS_URL: it is not set, so that counters are in the memory of this process alone")
+		fmt.Fprintln(env.stderr, "limitgate envoy: REDIS_URL: it is not set, so that counters are in the memory of this process alone; for a Redis set REDIS_SOCKET_TYPE=tcp and REDIS_URL=host:port")
 	}
 	return serve(ctx, env, settings)
 }
@@ -91,6 +92,22 @@ func nameTheirPorts(s *config.Settings, variables []string) {
 			theirs = "GRPC_UDS"
 		}
 		s.WrittenAs[name] = theirs
+	}
+}
+
+// nameTheirRedis does the same for those of Redis, whether they are set or not, for advice about them.
+func nameTheirRedis(s *config.Settings, variables []string) {
+	if s.WrittenAs == nil {
+		s.WrittenAs = map[string]string{}
+	}
+	for name, theirs := range map[string]string{
+		"redis": "REDIS_URL", "redis.tls": "REDIS_TLS", "redis.tls_ca": "REDIS_TLS_CACERT", "redis.tls_cert": "REDIS_TLS_CLIENT_CERT",
+		"redis.tls_key": "REDIS_TLS_CLIENT_KEY", "redis.user": "REDIS_AUTH", "redis.password_file": "REDIS_AUTH",
+	} {
+		written := s.WrittenAs[name]
+		if written == "" || slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, written+"=") }) {
+			s.WrittenAs[name] = theirs
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -14,10 +15,18 @@ import (
 	"github.com/limitgate/limitgate/internal/awsclient"
 )
 
+// placed matches a mistake with its place in a file.
+var placed = regexp.MustCompile(`^[^ ]+:\d+: `)
+
 // fail prints an error and returns its exit code: exitUsage if it contains a config.Mistake.
 func fail(env *environment, err error) int {
-	for line := range strings.SplitSeq(env.withFlag(err), "\n") {
-		fmt.Fprintf(env.stderr, "limitgate: %s\n", table.Printable(line)) // a server may have sent a part of it
+	prefix := "limitgate: "
+	for line := range strings.SplitSeq(awsclient.Plain(env.withFlag(err)), "\n") {
+		if prefix == "" && !placed.MatchString(line) {
+			prefix = "limitgate: "
+		}
+		fmt.Fprintf(env.stderr, "%s%s\n", prefix, table.Printable(line)) // a server may have sent a part of it
+		prefix = ""
 	}
 	if advice := awsclient.Advice(err); advice != "" {
 		fmt.Fprintf(env.stderr, "limitgate: %s\n", advice)

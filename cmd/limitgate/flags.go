@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,6 +71,9 @@ func flagMistake(fs *flag.FlagSet, err error) string {
 func unknownFlag(fs *flag.FlagSet, name string) string {
 	if name == "--dim" {
 		return "unknown flag --dim; write DIM NAME VALUE behind the ip"
+	}
+	if rows := []string{"--n", "--limit", "--count", "--number", "--rows", "--top"}; (fs.Name() == "top" || fs.Name() == "denied") && slices.Contains(rows, name) {
+		return "unknown flag " + name + "; write the number of rows alone: limitgate " + fs.Name() + " 20"
 	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })

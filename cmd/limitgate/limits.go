@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -20,11 +21,8 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
-const limitsAbout = `Works on limits files, and on tables of limits.
-
-Usage:
-
-	limitgate limits lint [--strict [--backstop-total-rate N] [--instances N]] FILE
+// limitsUsage are the forms of the commands of limits, and limitsTexts their descriptions.
+const limitsUsage = `	limitgate limits lint [--strict [--backstop-total-rate N] [--instances N]] FILE
 	limitgate limits lint [--rls-merge-domains] FOLDER
 	limitgate limits --addr ADDRESS [TENANT]
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
@@ -40,42 +38,66 @@ Usage:
 	limitgate limits watch --updates ARN|URL [--json] dynamodb://TABLE
 	limitgate limits rollback --bucket BUCKET --to VERSION [--yes] [--actor NAME] dynamodb://TABLE ITEM
 	limitgate limits confirm --bucket BUCKET [--yes] [--actor NAME] dynamodb://TABLE ITEM
+`
 
-lint lists every mistake as FILE:LINE: FIELD: what is wrong and what would be
+var limitsTexts = []struct{ commands, text string }{
+	{"lint", `lint lists every mistake as FILE:LINE: FIELD: what is wrong and what would be
 right, warns of what is seldom meant, and prints what each limit costs the
 store. With --strict it also asks for a --backstop-total-rate of serve, and says
-which would fit.
-
-explain says which limits one request would meet, and why. DIM stands before
-every dimension.
-
-A FOLDER has the files of envoyproxy/ratelimit, for --rls-config of serve. lint lists
+which would fit.`},
+	{"explain", `explain says which limits one request would meet, and why. DIM stands before
+every dimension.`},
+	{"lint explain", `A FOLDER has the files of envoyproxy/ratelimit, for --rls-config of serve. lint lists
 the mistakes of all files at once, and warns of what has no effect. explain takes the
 descriptors of a request, each its entries with commas between them; a backslash stands
 before a comma or an = that is part of a word. It names the rule that each meets and
-its counter, or the first entry that meets nothing, and what would have matched.
+its counter, or the first entry that meets nothing, and what would have matched.`},
+	{"", `With --addr it prints the limits in force of a running limitgate. import makes a
+limits file of the configuration of another limiter, suggest one of an access log. diff,
+push and pull compare a file with a table, and carry it there and back. limitgate limits
+COMMAND --help says more about a command.`},
+	{"diff push", `diff prints what changes from one file to another, or what push would write: first the
+limits that it loosens, then item by item the plans, all that is shared and the tenants.`},
+	{"push", `push asks first, unless --yes is given, and writes each item only if it is still the one
+that was shown. A file that removes the default plan, a shared limit, several plans or all
+limits of one, or more than a tenth of the tenants or 100 of them is written only if
+--removes names the number that it says.`},
+	{"pull", `pull prints the table as a file.`},
+	{"history", `history prints a line for each change of one item, the newest last, as the audit
+has them; limitgate audit prints them whole.`},
+	{"rollback", `rollback makes one item what it was at a version.`},
+	{"confirm", `confirm applies on purpose what was written or deleted by hand and put
+back by the control plane, since nobody had signed it.`},
+	{"history rollback confirm", `An ITEM is TENANT, TENANT#NAME, PLAN#NAME or SHARED; history takes the name of a
+plan, too.`},
+	{"watch", `watch prints changes as they happen, until it is interrupted. It is told of them as
+a proxy is, by a queue of its own. AWS is found as its own tools find it.`},
+}
 
-With --addr it prints the limits in force of a running limitgate. import makes a
-limits file of the configuration of another limiter, suggest one of an access log.
-
-diff prints what changes from one file to another, or what push would write: first the limits that it loosens, then item by
-item the plans, all that is shared and the tenants. push asks first, unless --yes is given,
-and writes each item only if it is still the one that was shown. A file that removes
-the default plan, a shared limit, several plans or all limits of one, or more than a
-tenth of the tenants or 100 of them is written only if --removes names the number that it says. pull prints the table as a file.
-
-history prints a line for each change of one item, the newest last, as the audit
-has them; limitgate audit prints them whole. rollback makes one item what it was at
-a version. confirm applies on purpose what was written or deleted by hand and put
-back by the control plane, since nobody had signed it. An ITEM is TENANT,
-TENANT#NAME, PLAN#NAME or SHARED; history takes the name of a plan, too.
-
-watch prints changes as they happen, until it is interrupted. It is told of them as
-a proxy is, by a queue of its own. AWS is found as its own tools find it.
-
-All exit with 0 when it is done or the file can be used, 1 when not, and with
-64 when the arguments are wrong; diff exits with 2 when there is a difference, and
-import when it prints what the file cannot say.`
+// limitsAbout returns the help of a command of limits, or of limits itself.
+func limitsAbout(command string) string {
+	var b strings.Builder
+	b.WriteString("Works on limits files, and on tables of limits.\n\nUsage:\n\n")
+	for line := range strings.Lines(limitsUsage) {
+		if command == "" || strings.HasPrefix(line, "\tlimitgate limits "+command+" ") {
+			b.WriteString(line)
+		}
+	}
+	for _, t := range limitsTexts {
+		if t.commands == command || slices.Contains(strings.Fields(t.commands), command) {
+			b.WriteString("\n" + t.text + "\n")
+		}
+	}
+	switch command {
+	case "":
+		b.WriteString("\nAll exit with 0 when it is done or the file can be used, 1 when not, and with\n64 when the arguments are wrong; diff exits with 2 when there is a difference, and\nimport when it prints what the file cannot say.")
+	case "diff":
+		b.WriteString("\nIt exits with 0 when there is no difference, 2 when there is one, 1 when a\nfile or the table cannot be read, and with 64 when the arguments are wrong.")
+	default:
+		b.WriteString("\nIt exits with 0 when it is done or the file can be used, 1 when not, and with\n64 when the arguments are wrong.")
+	}
+	return b.String()
+}
 
 // limitsCommands are the commands of limits.
 func limitsCommands() []subcommand {
@@ -103,11 +125,12 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 		names = append(names, c.name)
 	}
 	if slices.ContainsFunc(args, func(arg string) bool {
-		return strings.HasPrefix(arg, "-") && strings.HasPrefix(strings.TrimLeft(arg, "-"), "addr")
+		name, _, _ := strings.Cut("--"+strings.TrimLeft(arg, "-"), "=")
+		return isFlag(arg) && (name == "--addr" || config.MeantFlag(name, []string{"--addr"}) != "")
 	}) {
 		return limitsRunning.run(ctx, env, args)
 	}
-	fs := newFlags(env, "limits", limitsAbout, "limitgate limits lint examples/limits.yaml")
+	fs := newFlags(env, "limits", limitsAbout(""), "limitgate limits lint examples/limits.yaml")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -124,7 +147,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 }
 
 func runLint(_ context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits lint", limitsAbout, "limitgate limits lint examples/limits.yaml")
+	fs := newFlags(env, "limits lint", limitsAbout("lint"), "limitgate limits lint examples/limits.yaml")
 	strict := fs.Bool("strict", false, "also demand on_error on every limit, and a secret if addresses are counted")
 	ttl := ipMaxTTLFlag(fs)
 	secret := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with")
@@ -241,7 +264,7 @@ func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limi
 }
 
 func runExplain(_ context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits explain", limitsAbout,
+	fs := newFlags(env, "limits explain", limitsAbout("explain"),
 		`limitgate limits explain examples/limits.yaml acme "POST /v1/payments" 203.0.113.7`,
 		`limitgate limits explain examples/limits.yaml acme "GET /v1/search" - 1 DIM user u1`,
 		"limitgate limits explain examples/envoy/ratelimit/config route=login,remote_address=203.0.113.7")
@@ -256,6 +279,15 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	}
 	if fs.NArg() > 0 && isFolder(fs.Arg(0)) {
 		return explainEnvoy(env, fs.Args(), envoy, *secretFile)
+	}
+	if path := fs.Arg(0); isEnvoys(path) {
+		request := "KEY=VALUE,KEY=VALUE"
+		if fs.NArg() > 1 && strings.Contains(fs.Arg(1), "=") {
+			request = strings.Join(fs.Args()[1:], " ")
+		}
+		fmt.Fprintf(env.stderr, "limitgate limits explain: %s is a file of Envoy's limits, whose folder is read: limitgate limits explain %s %.200s\n",
+			config.Quote(path), filepath.Dir(path), request)
+		return exitUsage
 	}
 	if fs.NArg() < 4 {
 		fmt.Fprintln(env.stderr, `limitgate limits explain: a file, tenant, op and ip are needed: limitgate limits explain limits.yaml acme "POST /v1/payments" 203.0.113.7`)
@@ -278,6 +310,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	printWarnings(env, fs.Name(), unusedDimsOfSet(&req, set))
 	var batch limiter.Batch
 	explanationOf(&req, l.Explain(&batch, &req), *secretFile == "").print(env.stdout)
 	return exitOK

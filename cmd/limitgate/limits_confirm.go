@@ -13,7 +13,7 @@ import (
 )
 
 func runConfirm(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits confirm", limitsAbout, "limitgate limits confirm --bucket limits-audit dynamodb://limits TENANT#acme")
+	fs := newFlags(env, "limits confirm", limitsAbout("confirm"), "limitgate limits confirm --bucket limits-audit dynamodb://limits TENANT#acme")
 	bucket := fs.String("bucket", "", "`name` of the S3 bucket of the audit")
 	ttl := ipMaxTTLFlag(fs)
 	yes := fs.Bool("yes", false, "write without asking")

@@ -39,6 +39,15 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// isEnvoys reports whether a path is a file of Envoy's limits, whose folder is read.
+func isEnvoys(path string) bool {
+	if path == "-" {
+		return false
+	}
+	content, err := config.ReadLimitsFile(path)
+	return err == nil && config.IsEnvoys(content)
+}
+
 // folderFlags are the flags of serve about the files of a folder.
 type folderFlags struct {
 	merge      bool

@@ -16,7 +16,7 @@ import (
 const maxDifferences = 4
 
 func runHistory(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits history", limitsAbout, "limitgate limits history --bucket limits-audit acme")
+	fs := newFlags(env, "limits history", limitsAbout("history"), "limitgate limits history --bucket limits-audit acme")
 	return showHistory(ctx, env, fs, args, func(entries []audit.Entry) { printHistory(env.stdout, entries) })
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/limitimport"
@@ -44,6 +45,10 @@ func runImport(_ context.Context, env *environment, args []string) int {
 		return code
 	}
 	if fs.NArg() != 2 || importers[fs.Arg(0)] == nil && fs.Arg(0) != "envoy" {
+		if strings.HasPrefix(strings.ToLower(fs.Arg(0)), "redis") {
+			fmt.Fprintln(env.stderr, "limitgate limits import: redis-cell has no limits to import: its clients send them with CL.THROTTLE, which limitgate serve answers as it is")
+			return exitUsage
+		}
 		if fs.NArg() > 0 && fs.Arg(0) != "envoy" && importers[fs.Arg(0)] == nil {
 			fmt.Fprintf(env.stderr, "limitgate limits import: there is no import of %s%s; there are nginx, kong, rules and envoy: limitgate limits import nginx nginx.conf > limits.yaml\n", config.Quote(fs.Arg(0)), didYouMean(fs.Arg(0), []string{"nginx", "kong", "rules", "envoy"}))
 			return exitUsage

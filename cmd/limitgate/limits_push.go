@@ -37,7 +37,7 @@ type pushOptions struct {
 }
 
 func runPush(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits push", limitsAbout, "limitgate limits push limits.yaml dynamodb://limits")
+	fs := newFlags(env, "limits push", limitsAbout("push"), "limitgate limits push limits.yaml dynamodb://limits")
 	ttl := ipMaxTTLFlag(fs)
 	var o pushOptions
 	fs.BoolVar(&o.yes, "yes", false, "write without asking")
@@ -45,6 +45,9 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	fs.IntVar(&o.removes, "removes", 0, "remove at most this `number` of items, where that is much: the refusal names it")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
+	}
+	if tableFirst(env, fs) {
+		return exitUsage
 	}
 	if fs.NArg() != 2 || !isTable(fs.Arg(1)) {
 		fmt.Fprintf(env.stderr, "limitgate limits push: "+tableUsage, "push")

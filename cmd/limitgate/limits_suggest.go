@@ -60,7 +60,7 @@ func runSuggest(ctx context.Context, env *environment, args []string) int {
 	progress.Finish()
 	_, _ = io.WriteString(env.stderr, notes.String())
 	if err != nil {
-		return fail(env, err)
+		return fail(env, ofLog(fs.Arg(0), err))
 	}
 	_, _ = env.stdout.Write(file)
 	return exitOK

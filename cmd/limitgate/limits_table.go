@@ -148,14 +148,22 @@ func isTable(arg string) bool { return strings.HasPrefix(arg, config.LimitsTable
 
 const tableUsage = "a file and a table are needed: limitgate limits %s limits.yaml dynamodb://TABLE\n"
 
+// tableFirst reports a table and a file in each other's place.
+func tableFirst(env *environment, fs *flag.FlagSet) bool {
+	swapped := fs.NArg() == 2 && isTable(fs.Arg(0)) && !isTable(fs.Arg(1))
+	if swapped {
+		fmt.Fprintf(env.stderr, "limitgate %s: the table is the second one: limitgate %[1]s %.64s %.64s\n", fs.Name(), fs.Arg(1), fs.Arg(0))
+	}
+	return swapped
+}
+
 func runDiff(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits diff", limitsAbout, "limitgate limits diff limits.yaml dynamodb://limits")
+	fs := newFlags(env, "limits diff", limitsAbout("diff"), "limitgate limits diff limits.yaml dynamodb://limits")
 	ttl := ipMaxTTLFlag(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() == 2 && isTable(fs.Arg(0)) && !isTable(fs.Arg(1)) {
-		fmt.Fprintf(env.stderr, "limitgate limits diff: the table is the second one: limitgate limits diff %.64s %.64s\n", fs.Arg(1), fs.Arg(0))
+	if tableFirst(env, fs) {
 		return exitUsage
 	}
 	if at := strings.Index(fs.Arg(1), "://"); at >= 0 && !isTable(fs.Arg(1)) {
@@ -183,7 +191,7 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 }
 
 func runPull(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits pull", limitsAbout, "limitgate limits pull dynamodb://limits > limits.yaml")
+	fs := newFlags(env, "limits pull", limitsAbout("pull"), "limitgate limits pull dynamodb://limits > limits.yaml")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -198,6 +206,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	parts := t.live()
 	if len(parts) == 0 {
 		fmt.Fprintf(env.stderr, "limitgate limits pull: %s has no limits yet; limitgate limits push limits.yaml %[1]s writes those of a file\n", table.Printable(fs.Arg(0)))
+		fmt.Fprintf(env.stdout, "# %s has no limits yet\n", table.Printable(fs.Arg(0)))
 	}
 	content, err := config.JoinLimits(parts)
 	if err != nil {
@@ -209,7 +218,9 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 			fmt.Fprintf(env.stdout, "# %s is not here, and proxies ignore it: %s\n", table.Printable(key), flaw)
 		}
 	}
-	_, _ = env.stdout.Write(content)
+	if len(parts) > 0 {
+		_, _ = env.stdout.Write(content)
+	}
 	return exitOK
 }
 

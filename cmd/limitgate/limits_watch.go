@@ -33,7 +33,7 @@ const (
 var watchEnds = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE}
 
 func runWatch(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits watch", limitsAbout, "limitgate limits watch --updates arn:aws:sns:eu-central-1:123456789012:limits dynamodb://limits")
+	fs := newFlags(env, "limits watch", limitsAbout("watch"), "limitgate limits watch --updates arn:aws:sns:eu-central-1:123456789012:limits dynamodb://limits")
 	updates := fs.String("updates", "", "ARN of the SNS `topic`, to which a queue is subscribed until the end, or URL of an SQS queue made for this alone")
 	renamed(env, fs, "updates-topic", "updates")
 	renamed(env, fs, "updates-queue", "updates")

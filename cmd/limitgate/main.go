@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -123,12 +124,28 @@ func execute(ctx context.Context, env *environment, args []string) int {
 			return c.run(ctx, env, args[1:])
 		}
 	}
+	if isServeFlag(args[0]) {
+		meant := slices.Clone(args)
+		for i, arg := range meant {
+			if strings.Contains(arg, "@") { // the text before it may have a password
+				meant[i] = arg[:max(0, strings.Index(arg, "://"))] + "..."
+			}
+		}
+		fmt.Fprintf(env.stderr, "limitgate: a command is missing in front of %s; did you mean limitgate serve %.200s?\n", config.Quote(args[0]), table.Printable(strings.Join(meant, " ")))
+		return exitUsage
+	}
 	var names []string
 	for _, c := range subcommands() {
 		names = append(names, c.name)
 	}
 	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", args[0], commandMeant(args[0], names))
 	return exitUsage
+}
+
+// isServeFlag reports whether an argument is a flag of serve.
+func isServeFlag(arg string) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	return isFlag(arg) && slices.ContainsFunc(config.Flags(), func(f config.Flag) bool { return f.Name == "--"+name })
 }
 
 // otherCommands are words that mean a command of another name, or one of a running limitgate.

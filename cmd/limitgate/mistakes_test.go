@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"io"
 	"net"
 	"os"
@@ -77,6 +79,9 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "--jsn"}, "unknown flag --jsn; did you mean --json?; limitgate check --help lists the flags"},
 		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:6380"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
 		{[]string{"serve", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:foo"}, `"arn:aws:sns:foo" is neither the ARN of an SNS topic nor the URL of an SQS queue`},
+		{[]string{"--limits", "saas.yaml"}, `a command is missing in front of "--limits"; did you mean limitgate serve --limits saas.yaml?`},
+		{[]string{"--redis", "redis://u:pw@h:1", "--limits", "dynamodb://limits"}, "did you mean limitgate serve --redis redis... --limits dynamodb://limits?"},
+		{[]string{"-limits=saas.yaml"}, "did you mean limitgate serve -limits=saas.yaml?"},
 		{[]string{"start"}, `there is no command "start"; did you mean serve?`},
 		{[]string{"CHECK", "acme"}, `there is no command "CHECK"; did you mean check?`},
 		{[]string{"reload"}, `there is no command "reload"; a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP`},
@@ -114,15 +119,15 @@ func TestUsageMistakes(t *testing.T) {
 		{"stats --addr=", "stats: --addr is empty: write HOST:PORT"},
 		{"check --user bob acme - -", "a user needs a password: set --password-file"},
 		{"check --tls-ca x acme - -", "certificates are for TLS: set --tls"},
-		{"check --timeout 0 acme - -", "--timeout is 0s: want 1ms to 1h0m0s"},
-		{"check --timeout -1s acme - -", "--timeout is -1s: want 1ms to 1h0m0s"},
-		{"top --every 1ms", "--every is 1ms: want 10ms to 24h0m0s"},
-		{"top --every -1s", "--every is -1s: want 10ms to 24h0m0s"},
+		{"check --timeout 0 acme - -", "--timeout is 0s: want 1ms to 1h"},
+		{"check --timeout -1s acme - -", "--timeout is -1s: want 1ms to 1h"},
+		{"top --every 1ms", "--every is 1ms: want 10ms to 24h"},
+		{"top --every -1s", "--every is -1s: want 10ms to 24h"},
 		{"stats foo", `stats: "foo" is not a flag`},
-		{"stats --every 0s", "--every is 0s: want 10ms to 24h0m0s"},
+		{"stats --every 0s", "--every is 0s: want 10ms to 24h"},
 		{"health foo", `health: "foo" is not a flag: write --addr in front of an address`},
 		{"health --addr foo", `health: --addr "foo" has no port: write HOST:PORT, for example 127.0.0.1:9180`},
-		{"health --timeout 0s", "health: --timeout is 0s: want 1ms to 1h0m0s"},
+		{"health --timeout 0s", "health: --timeout is 0s: want 1ms to 1h"},
 		{"health --admin 127.0.0.1:9180", "did you mean --addr?"},
 		{"version foo", `version: "foo" is not a flag`},
 		{"serve --limits dynamodb://", "the name of the table is missing: write dynamodb://TABLE"},
@@ -200,6 +205,7 @@ func TestPlanMistakes(t *testing.T) {
 		{[]string{"plan", "--rps", "50k", "--prices", sample}, "limits.yaml: parse prices: this is no JSON: want a file as --print-prices prints"},
 		{[]string{"plan", "--rps", "50k", "--measured", sample}, "limits.yaml: parse measurement: this is no JSON: want a file as limitgate doctor --measure prints"},
 		{[]string{"plan", "--rps", "50k", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold"`},
+		{[]string{"plan", "--rate", "50k"}, "did you mean --rps?"},
 		{[]string{"plan", "--qps", "50k"}, "did you mean --rps?"},
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
@@ -255,6 +261,26 @@ func TestFlagsAnywhere(t *testing.T) {
 	}
 }
 
+// TestMistakesOfRedis: advice about a Redis names the settings as they were named.
+func TestMistakesOfRedis(t *testing.T) {
+	addr := redistest.Start(t).Addr
+	for _, row := range []struct{ environ, args, want string }{
+		{"REDIS_SOCKET_TYPE=tcp REDIS_AUTH=secret REDIS_URL=" + addr, "envoy", "AUTH with a user: leave out REDIS_AUTH, or give that user a password there"},
+		{"REDIS_SOCKET_TYPE=tcp REDIS_TLS=true REDIS_URL=" + addr, "envoy", "or leave out REDIS_TLS"},
+		{"LIMITGATE_REDIS_TLS=true", "serve --redis " + addr, "or leave out LIMITGATE_REDIS_TLS"},
+		{"", "serve --redis rediss://" + addr, "or write redis:// in place of rediss://"},
+		{"", "serve --redis-tls --redis " + addr, "or leave out --redis-tls"},
+	} {
+		var errs strings.Builder
+		environ := append(strings.Fields(row.environ), "HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "PORT=0", "DEBUG_PORT=0", "RUNTIME_ROOT="+shopLimits, "RUNTIME_APPDIRECTORY=.")
+		env := &environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &errs, environ: environ}
+		args := append(strings.Fields(row.args), "--listen=127.0.0.1:0", "--admin=127.0.0.1:0")
+		if code := execute(t.Context(), env, args); code != exitError || !strings.Contains(errs.String(), row.want) {
+			t.Errorf("%s %s: exit %d, without %q:\n%s", row.environ, row.args, code, row.want, errs.String())
+		}
+	}
+}
+
 // TestMistakeRedis: check says so where its address is that of a Redis.
 func TestMistakeRedis(t *testing.T) {
 	addr := redistest.Start(t).Addr
@@ -264,5 +290,21 @@ func TestMistakeRedis(t *testing.T) {
 	}
 	if _, errs, code := command("health", "--addr", addr); code != exitError || errs != "limitgate: health: "+addr+" does not answer HTTP: name the --admin address of a limitgate\n" {
 		t.Errorf("health: exit %d: %s", code, errs)
+	}
+}
+
+// TestCertificateWithoutHosts: no name of a server helps with a certificate that names no host.
+func TestCertificateWithoutHosts(t *testing.T) {
+	for _, row := range []struct {
+		hosts []string
+		want  string
+	}{
+		{nil, "(its certificate names no host, as TLS does not use the common name any more: make one with subjectAltName=DNS:HOST, or IP:ADDRESS)"},
+		{[]string{"other"}, "(name a host of the certificate by --tls-server-name)"},
+	} {
+		cert := &x509.Certificate{Subject: pkix.Name{CommonName: "localhost"}, DNSNames: row.hosts}
+		if got := explainDial("localhost:1", x509.HostnameError{Certificate: cert, Host: "localhost"}); !strings.HasSuffix(got.Error(), row.want) {
+			t.Errorf("%v: %s", row.hosts, got)
+		}
 	}
 }

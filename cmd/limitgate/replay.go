@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -82,7 +83,7 @@ func runReplay(ctx context.Context, env *environment, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := f.run(ctx, env, rest[0], opts); err != nil {
-		return fail(env, err)
+		return fail(env, ofLog(rest[0], err))
 	}
 	return exitOK
 }
@@ -246,6 +247,19 @@ func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
+}
+
+// ofLog names the log in an error about its content.
+func ofLog(path string, err error) error {
+	switch ext := filepath.Ext(path); {
+	case errors.Is(err, replay.ErrEmpty) && path == "-":
+		return errors.New("read access log: standard input is empty")
+	case errors.Is(err, replay.ErrEmpty):
+		return fmt.Errorf("read access log: %s is empty", config.Quote(path))
+	case strings.HasPrefix(err.Error(), "read access log: no line") && (ext == ".yaml" || ext == ".yml"):
+		return fmt.Errorf("read access log: %s has the name of a limits file and no line of a log: the last argument is the log", config.Quote(path))
+	}
+	return err
 }
 
 // openLog opens the log, and returns its size in bytes if that is known.

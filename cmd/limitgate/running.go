@@ -30,6 +30,8 @@ type runningCommand struct {
 	// words returns the command for the arguments, or an error that says what would be right.
 	words func(args []string) ([]any, error)
 	print func(w io.Writer, args []string, reply any)
+	// warn returns warnings about the arguments, by the first reply; nil is none.
+	warn func(args []string, reply any) []string
 }
 
 const runningAbout = `
@@ -55,6 +57,7 @@ It takes nothing. limitgate limits explain does the same for a limits file.` + r
 		return wordsOf("RL.EXPLAIN", args), nil
 	},
 	print: func(w io.Writer, args []string, reply any) { explanationOfReply(args, reply).print(w) },
+	warn:  unusedDimsOfReply,
 }
 
 var limitsRunning = runningCommand{
@@ -204,10 +207,15 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	fresh := flags.every > 0 && !flags.asJSON && accesslog.IsTerminal(os.Stdout)
+	warn := c.warn
 	for {
 		reply, err := c.ask(ctx, client, flags.addr, flags.timeout, words)
 		if err != nil && ctx.Err() == nil {
 			return fail(env, fmt.Errorf("%s: %w", c.name, err))
+		}
+		if err == nil && warn != nil {
+			printWarnings(env, c.name, warn(fs.Args(), reply))
+			warn = nil
 		}
 		if err == nil {
 			err = c.show(env.stdout, fs.Args(), reply, flags.asJSON, fresh)
@@ -218,6 +226,13 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 		if flags.every <= 0 || !run.Sleep(ctx, flags.every) {
 			return exitOK
 		}
+	}
+}
+
+// printWarnings prints warnings about the arguments of a command.
+func printWarnings(env *environment, command string, warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintf(env.stderr, "limitgate %s: %s (warning)\n", command, w)
 	}
 }
 

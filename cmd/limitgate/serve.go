@@ -128,10 +128,20 @@ func serve(ctx context.Context, env *environment, settings *config.Settings) int
 		}
 	}
 	if err != nil {
-		return fail(env, err)
+		return fail(env, &namedError{err, settings.Named(err.Error())})
 	}
 	return exitOK
 }
+
+// namedError is an error with the settings as the user named them.
+type namedError struct {
+	error
+	text string
+}
+
+func (e *namedError) Error() string { return e.text }
+
+func (e *namedError) Unwrap() error { return e.error }
 
 // limitsFlag returns what to write in the place of an argument that looks like a limits file or a table
 // of limits.

@@ -160,6 +160,9 @@ func (w *Writer) Write(ctx context.Context, records []table.Record) (done int, e
 	return len(records), nil
 }
 
+// handAdvice names what follows a change without an actor, and the command that makes it on purpose.
+const handAdvice = "the item was written or deleted by hand: the control plane reverts that; limitgate limits confirm applies it, and limitgate limits push makes changes that stay"
+
 // writeOne writes a change, unless it is already there.
 func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 	e, ok := NewEntry(r, time.Now())
@@ -178,7 +181,7 @@ func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 		return err
 	}
 	if created && e.Actor == Unknown {
-		w.Log.Error("an item was changed by nobody knows whom", "key", e.Key, "version", e.Version)
+		w.Log.Error("item changed without an actor", "key", e.Key, "version", e.Version, "advice", handAdvice)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ const (
 
 var (
 	// ErrDamaged is returned for a snapshot that was not written completely.
-	ErrDamaged = errors.New("the snapshot is damaged")
+	ErrDamaged = errors.New("the snapshot is damaged: delete the file, which is written again from the table; until then a start needs the table")
 	// ErrOtherTable is returned for a snapshot of another table.
 	ErrOtherTable = errors.New("the snapshot is of another table")
 )

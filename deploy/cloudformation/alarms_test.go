@@ -151,7 +151,8 @@ func TestAlarmsMatchTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	filter, _ := at(parsed, "Resources", "UnknownActorFilter", "Properties", "FilterPattern").(string)
-	line, err := strconv.Unquote(filter) // a quoted pattern matches as a whole, in JSON as in text
+	now, _, _ := strings.Cut(strings.TrimPrefix(filter, "?"), " ?") // the other is of earlier releases
+	line, err := strconv.Unquote(now)                               // a quoted pattern matches as a whole, in JSON as in text
 	if err != nil {
 		t.Fatalf("the filter is %s: %v", filter, err)
 	}

@@ -2,7 +2,11 @@ package awsclient
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"net/url"
+	"os"
+	"regexp"
 	"strings"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -25,7 +29,7 @@ const (
 	adviceDenied  = "the credentials are valid, but their policy does not allow the operation: deploy/cloudformation has policies that do"
 	adviceProfile = "AWS_PROFILE names a profile that is in neither ~/.aws/config nor ~/.aws/credentials: `aws configure list-profiles` lists them"
 	adviceHost    = "the host of AWS has no address: check AWS_REGION, which is a part of its name, AWS_ENDPOINT_URL, and the name server of this machine"
-	adviceURL     = "AWS_ENDPOINT_URL is no URL: write for example http://127.0.0.1:8000, or unset it"
+	adviceURL     = "%s is no URL: write %s, or unset it"
 	adviceNetwork = "AWS does not answer: check the network, HTTPS_PROXY, and AWS_ENDPOINT_URL if it is set"
 	adviceNone    = "no usable credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
@@ -37,19 +41,45 @@ func Advice(err error) string {
 		return advices[refused.ErrorCode()]
 	}
 	var operation *smithy.OperationError
-	switch {
+	switch badURL := badEndpoint(os.Environ()); {
 	case errors.As(err, new(awsconfig.SharedConfigProfileNotExistError)):
 		return adviceProfile
 	case err != nil && strings.Contains(err.Error(), "get credentials: "): // the SDK has no type for this error
 		return adviceNone
 	case !errors.As(err, &operation):
 		return ""
+	case badURL != "":
+		return badURL
 	case errors.As(err, new(*net.DNSError)):
 		return adviceHost
 	case errors.As(err, new(*net.OpError)):
 		return adviceNetwork
-	case strings.Contains(err.Error(), "unsupported protocol scheme"):
-		return adviceURL
 	}
 	return ""
 }
+
+// badEndpoint returns advice about a variable that is meant to have the URL of a service and does not,
+// or "".
+func badEndpoint(environ []string) string {
+	for _, v := range environ {
+		name, text, _ := strings.Cut(v, "=")
+		if text == "" || !strings.HasPrefix(name, "AWS_ENDPOINT_URL") {
+			continue
+		}
+		if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+			continue
+		}
+		meant := "http://" + text
+		if u, err := url.Parse(meant); err != nil || u.Host == "" || u.Port() == "" || u.User != nil || strings.Contains(text, "://") {
+			meant = "for example http://127.0.0.1:8000"
+		}
+		return fmt.Sprintf(adviceURL, name, meant)
+	}
+	return ""
+}
+
+// noAnswer matches the parts of an answer of AWS in the error of a call that had none.
+var noAnswer = regexp.MustCompile(`https response error StatusCode: 0, RequestID: , (HostID: , )?`)
+
+// Plain returns the text of an error of AWS without the parts that are empty.
+func Plain(text string) string { return noAnswer.ReplaceAllString(text, "") }

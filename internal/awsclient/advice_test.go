@@ -31,7 +31,6 @@ func TestAdvice(t *testing.T) {
 		adviceProfile: fmt.Errorf("configure AWS: %w", awsconfig.SharedConfigProfileNotExistError{Profile: "nope"}),
 		adviceHost:    call(&net.OpError{Op: "dial", Err: &net.DNSError{Name: "dynamodb.europe.amazonaws.com", IsNotFound: true}}),
 		adviceNetwork: call(&net.OpError{Op: "dial", Err: errors.New("connection refused")}),
-		adviceURL:     call(errors.New(`Post "/nonsense": unsupported protocol scheme ""`)),
 	} {
 		if got := Advice(err); got != want {
 			t.Errorf("%v: %q", err, got)
@@ -42,5 +41,35 @@ func TestAdvice(t *testing.T) {
 	}
 	if got := Advice(errors.New("no such file")) + Advice(nil); got != "" {
 		t.Errorf("of what has nothing to do with AWS: %q", got)
+	}
+}
+
+// TestAdviceEndpoint: advice about the URL of a service names its variable, and the URL that is meant.
+func TestAdviceEndpoint(t *testing.T) {
+	for _, row := range []struct{ name, text, want string }{
+		{"AWS_ENDPOINT_URL", "127.0.0.1:17410", "AWS_ENDPOINT_URL is no URL: write http://127.0.0.1:17410, or unset it"},
+		{"AWS_ENDPOINT_URL", "localhost:17410", "AWS_ENDPOINT_URL is no URL: write http://localhost:17410, or unset it"},
+		{"AWS_ENDPOINT_URL_DYNAMODB", "http://", "AWS_ENDPOINT_URL_DYNAMODB is no URL: write for example http://127.0.0.1:8000, or unset it"},
+		{"AWS_ENDPOINT_URL", "a:b@c:1", "AWS_ENDPOINT_URL is no URL: write for example http://127.0.0.1:8000, or unset it"},
+		{"AWS_ENDPOINT_URL", "http://127.0.0.1:17410", ""},
+	} {
+		if got := badEndpoint([]string{row.name + "=" + row.text}); got != row.want {
+			t.Errorf("%s: %s", row.text, got)
+		}
+	}
+	t.Setenv("AWS_ENDPOINT_URL", "127.0.0.1:17410")
+	if got := Advice(&smithy.OperationError{Err: errors.New("failed to resolve service endpoint")}); got != "AWS_ENDPOINT_URL is no URL: write http://127.0.0.1:17410, or unset it" {
+		t.Error(got)
+	}
+}
+
+// TestPlain: errors of calls without an answer do not name the parts of one.
+func TestPlain(t *testing.T) {
+	const text = "operation error DynamoDB: Scan, exceeded maximum number of attempts, 1, https response error StatusCode: 0, RequestID: , request send failed"
+	if got := Plain(text); got != "operation error DynamoDB: Scan, exceeded maximum number of attempts, 1, request send failed" {
+		t.Error(got)
+	}
+	if got := Plain("https response error StatusCode: 0, RequestID: , HostID: , request send failed"); got != "request send failed" {
+		t.Error(got)
 	}
 }

@@ -99,7 +99,6 @@ const maxNginxDepth = 32
 
 var (
 	errNginxEnd   = errors.New("a directive does not end with ; or a block, as in an nginx.conf")
-	errNginxBlock = errors.New("a block does not end")
 	errNginxBrace = errors.New("a } ends no block")
 )
 
@@ -165,9 +164,18 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 		return nil, err
 	}
 	if len(rest) == 0 {
-		return nil, at(line, errNginxBlock)
+		return nil, at(line, fmt.Errorf("the block %s does not end: write } behind it", blockName(directive)))
 	}
 	return rest[1:], nil
+}
+
+// blockName returns the words in front of a block, or those that fit a line.
+func blockName(directive []nginxWord) string {
+	var words []string
+	for _, w := range directive {
+		words = append(words, w.text)
+	}
+	return fmt.Sprintf("%.64q", strings.Join(words, " "))
 }
 
 // inherit sets what directives of a context apply wherever they stand in it.

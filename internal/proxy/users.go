@@ -104,7 +104,7 @@ func (f *clientUsers) read() (*users.Set, error) {
 		err = f.check(set)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read users of %s: %w", f.settings.Users, err)
+		return nil, fmt.Errorf("read users: %w", users.Placed(f.settings.Users, err))
 	}
 	if incomplete := set.Incomplete(); len(incomplete) > 0 {
 		f.log.Warn("users can do next to nothing, as their lines lack a rule", "number", len(incomplete), "rules", strings.Join(incomplete[:min(len(incomplete), 10)], ", "))

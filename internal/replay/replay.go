@@ -89,7 +89,7 @@ const (
 // errUnsorted is the error for a log that is further out of order than windowLines lines.
 var errUnsorted = errors.New("the log is not in the order of time")
 
-var errEmpty = errors.New("read access log: it is empty")
+var ErrEmpty = errors.New("read access log: it is empty")
 
 // ErrNothing is returned for a log without a readable line.
 var ErrNothing = errors.New("read access log: no line of it is in a format that limitgate reads (Common, Combined, JSON, Envoy, Application Load Balancer, CloudFront)")
@@ -285,7 +285,7 @@ func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(
 		}
 	}
 	if s.skipped == 0 && s.clock.IsZero() {
-		return nil, errEmpty
+		return nil, ErrEmpty
 	}
 	if s.skipped > 0 && s.clock.IsZero() {
 		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])

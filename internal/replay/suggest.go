@@ -60,7 +60,7 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 		return nil, fmt.Errorf("suggest limits: %w", ctx.Err())
 	}
 	if from.IsZero() && len(s.unparsed) == 0 {
-		return nil, errEmpty
+		return nil, ErrEmpty
 	}
 	if from.IsZero() {
 		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])

@@ -207,14 +207,15 @@ func (c *compiler) policy(r *Rule, spec *policySpec) {
 	unitAt := spec.at.in("unit").on(max(spec.unit.line, spec.at.line))
 	unit := parseUnit(spec.unit.value)
 	switch {
-	case spec.broken || spec.unit.broken:
+	case spec.unit.broken:
+	case spec.unit.value != "" && unit == UnitUnknown && !spec.unlimited:
+		c.fail(unitAt, "%s is not a unit; %s", quote(spec.unit.value), didYouMean(strings.ToLower(spec.unit.value), unitNames, "write "+orList(unitNames)))
+	case spec.broken:
 	case spec.unlimited && unit != UnitUnknown:
 		c.fail(unitAt, "an unlimited descriptor has no unit: remove one of unit and unlimited")
 	case spec.unlimited:
 	case spec.unit.value == "":
 		c.fail(unitAt, "the unit is missing: write %s", orList(unitNames))
-	case unit == UnitUnknown:
-		c.fail(unitAt, "%s is not a unit; %s", quote(spec.unit.value), didYouMean(strings.ToLower(spec.unit.value), unitNames, "write "+orList(unitNames)))
 	case spec.noRequests:
 		c.warn(spec.at.in("requests_per_unit"), "it is missing, and so 0: every request is over the limit")
 	}

@@ -79,6 +79,7 @@ var mistakes = []struct{ name, file, want string }{
 			"f:5: descriptors[0].quota_mode: \"maybe\" is not a switch: write true or false\n" +
 			"f:6: descriptors[0].rate_limit.requests_per_unit: \"many\" is not a number of requests: write a whole number from 0 to 4294967295\n" +
 			"f:6: descriptors[0].rate_limit.replaces[1].nome: unknown key; did you mean name?\n" +
+			"f:6: descriptors[0].rate_limit.unit: \"fortnight\" is not a unit; write second, minute, hour, day, week, month or year\n" +
 			"f:7: descriptors[1].rate_limit.unit: one value belongs here, not a list or a mapping\n" +
 			"f:7: descriptors[1].rate_limit.unlimited: \"2\" is not a switch: write true or false\n" +
 			"f:7: descriptors[1].key: a descriptor needs a key: write key: NAME",

@@ -9,7 +9,7 @@ import (
 
 // Notice reports a variable that is not taken as it is.
 type Notice struct {
-	// Name is the variable. Text is a sentence about it, without any part of its value.
+	// Name is the variable. Text is a sentence about it, without any part of a value that may have a secret.
 	Name, Text string
 	// Refused reports that Parse fails because of it.
 	Refused bool
@@ -17,7 +17,7 @@ type Notice struct {
 
 // Parse returns the settings that environ has, which is in the form of os.Environ. The error has a
 // line for each variable that is refused, and notices have them too. Neither contains any part of a
-// variable's value.
+// value that may have a secret: they repeat only those of numbers, switches, times and words to choose from.
 func Parse(environ []string) (s *Settings, notices []Notice, err error) {
 	p := &problems{environ: map[string]string{}}
 	for _, pair := range environ {
@@ -59,7 +59,7 @@ func (p *problems) read(v variable) {
 	}
 	switch got, ok := v.value.read(text); {
 	case !ok:
-		p.refuse(v.name, fmt.Sprintf("it is not %s; write for example %s%s", v.value.form, v.value.example, linkHint(v.name, text)))
+		p.refuse(v.name, fmt.Sprintf("%s is not %s; write for example %s%s", v.value.subject(text), v.value.form, v.value.example, linkHint(v.name, text)))
 	case got == usual || v.fate == taken:
 	case v.fate == refused:
 		p.refuse(v.name, v.text)

@@ -81,11 +81,11 @@ func TestAllRefusalsAtOnce(t *testing.T) {
 		"BACKEND_TYPE=memcache", "REDIS_PERSECOND=true", "REDIS_PERSECOND_URL=a", "PORT=http", "NEAR_LIMIT_RATIO=x", "GRPC_SERVER_USE_TLS=maybe",
 		"GRPC_CLIENT_TLS_SAN=a", "REDIS_TYPE=clusters", "REDIS_URL=a:1,b:2", "LIMIT_RESPONSE_HEADERS_ENABLED=1", "LIMIT_LIMIT_HEADER=",
 	})
-	const want = `env PORT: it is not the number of a port, 0 to 65535; write for example 8081
-env GRPC_SERVER_USE_TLS: it is not true or false; write for example true
-env NEAR_LIMIT_RATIO: it is not a number from 0 to 1; write for example 0.8
+	const want = `env PORT: "http" is not the number of a port, 0 to 65535; write for example 8081
+env GRPC_SERVER_USE_TLS: "maybe" is not true or false; write for example true
+env NEAR_LIMIT_RATIO: "x" is not a number from 0 to 1; write for example 0.8
 env BACKEND_TYPE: counters are kept in Redis and not in memcached; set BACKEND_TYPE=redis and REDIS_URL
-env REDIS_TYPE: it is not SINGLE, CLUSTER or SENTINEL; write for example SINGLE
+env REDIS_TYPE: "clusters" is not SINGLE, CLUSTER or SENTINEL; write for example SINGLE
 env REDIS_PERSECOND: limits per second cannot have a Redis of their own; leave it out, and let REDIS_URL name a Redis for all limits
 env LIMIT_LIMIT_HEADER: it is not the name of a header; write for example X-LIMIT-HEADER`
 	if s != nil || err == nil || err.Error() != want {

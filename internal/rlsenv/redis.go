@@ -24,6 +24,9 @@ func (d *draft) redis(p *problems) {
 	r.User, r.Password = splitAuth(d.auth)
 	named := p.given(urlName) || p.given("REDIS_TYPE") || p.given("REDIS_SOCKET_TYPE")
 	if err := d.redisNodes(); err != nil && named {
+		if !p.given(urlName) && (d.redisSocket != "unix" || d.redisType != single) {
+			err = errors.New("it is not set, and its default is a Unix socket; write for example REDIS_URL=redis:6379")
+		}
 		p.refuse(urlName, err.Error(), "REDIS_TYPE", "REDIS_SOCKET_TYPE")
 		return
 	}

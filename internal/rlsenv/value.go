@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -16,11 +17,33 @@ type value struct {
 	// read stores the text and returns a value that compares equal for equal meanings. It
 	// returns false for a text of another form.
 	read func(text string) (any, bool)
+	// shown reports that a text of another form stands in errors: no secret has a form like this one.
+	shown bool
+}
+
+// shown returns v with texts of another form in errors.
+func shown(v value) value {
+	v.shown = true
+	return v
+}
+
+// plainText matches values that errors may repeat.
+var plainText = regexp.MustCompile(`^[A-Za-z0-9_.:/+ -]{1,40}$`)
+
+// subject returns the subject of an error about a text of another form.
+func (v value) subject(text string) string {
+	switch {
+	case v.shown && text == "":
+		return "it is empty, and"
+	case v.shown && plainText.MatchString(text):
+		return strconv.Quote(text)
+	}
+	return "it"
 }
 
 // parsed is a value that parse returns and that is stored in to.
 func parsed[T comparable](to *T, form, example string, parse func(text string) (T, bool)) value {
-	return value{form, example, func(text string) (any, bool) {
+	return value{form: form, example: example, read: func(text string) (any, bool) {
 		v, ok := parse(text)
 		if ok {
 			*to = v
@@ -35,25 +58,25 @@ func anyText(to *string) value {
 }
 
 func toggle(to *bool) value {
-	return parsed(to, "true or false", "true", func(text string) (bool, bool) {
+	return shown(parsed(to, "true or false", "true", func(text string) (bool, bool) {
 		v, err := strconv.ParseBool(text)
 		return v, err == nil
-	})
+	}))
 }
 
 // duration parses any duration, and elapse one that is not negative.
 func duration(to *time.Duration) value {
-	return parsed(to, "a duration", "10s", func(text string) (time.Duration, bool) {
+	return shown(parsed(to, "a duration", "10s", func(text string) (time.Duration, bool) {
 		v, err := time.ParseDuration(text)
 		return v, err == nil
-	})
+	}))
 }
 
 func elapse(to *time.Duration) value {
-	return parsed(to, "a duration of 0 or more", "10s", func(text string) (time.Duration, bool) {
+	return shown(parsed(to, "a duration of 0 or more", "10s", func(text string) (time.Duration, bool) {
 		v, err := time.ParseDuration(text)
 		return v, err == nil && v >= 0
-	})
+	}))
 }
 
 // number parses a whole number, which may be hexadecimal.
@@ -68,10 +91,10 @@ func port(to *int) value {
 }
 
 func between(to *int, least, most int, form, example string) value {
-	return parsed(to, form, example, func(text string) (int, bool) {
+	return shown(parsed(to, form, example, func(text string) (int, bool) {
 		v, err := strconv.ParseInt(text, 0, strconv.IntSize)
 		return int(v), err == nil && int(v) >= least && int(v) <= most
-	})
+	}))
 }
 
 // fraction parses a number from 0 to 1.
@@ -82,10 +105,10 @@ func anyDecimal(to *float64) value {
 }
 
 func decimal(to *float64, least, most float64, form, example string) value {
-	return parsed(to, form, example, func(text string) (float64, bool) {
+	return shown(parsed(to, form, example, func(text string) (float64, bool) {
 		v, err := strconv.ParseFloat(text, 64)
 		return v, err == nil && v >= least && v <= most
-	})
+	}))
 }
 
 // host parses a host to listen on; empty is every address.
@@ -125,23 +148,23 @@ func urlPath(to *string) value {
 
 // choice parses one of some words, whose case counts.
 func choice[T comparable](to *T, form, example string, words map[string]T) value {
-	return parsed(to, form, example, func(text string) (T, bool) {
+	return shown(parsed(to, form, example, func(text string) (T, bool) {
 		v, found := words[text]
 		return v, found
-	})
+	}))
 }
 
 // foldedChoice parses one of some words in any case. The keys of words are in lower case.
 func foldedChoice[T comparable](to *T, form, example string, words map[string]T) value {
-	return parsed(to, form, example, func(text string) (T, bool) {
+	return shown(parsed(to, form, example, func(text string) (T, bool) {
 		v, found := words[strings.ToLower(text)]
 		return v, found
-	})
+	}))
 }
 
 // pairs parses a list of NAME:VALUE, each with one colon. Pairs that are not valid are refused.
 func pairs(to *map[string]string, form, example string, valid func(name, text string) bool) value {
-	return value{form, example, func(text string) (any, bool) {
+	return value{form: form, example: example, read: func(text string) (any, bool) {
 		all := map[string]string{}
 		for pair := range strings.SplitSeq(text, ",") {
 			if strings.TrimSpace(text) == "" {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"strings"
@@ -102,10 +103,19 @@ func readPool(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+// holds reports whether the first block in PEM of a file is of a kind.
+func holds(path, kind string) bool {
+	text, err := os.ReadFile(path)
+	block, _ := pem.Decode(text)
+	return err == nil && block != nil && strings.HasSuffix(block.Type, kind)
+}
+
 // readPair reads a certificate and its key.
 func readPair(certPath, keyPath string) (tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(certPath, keyPath)
 	switch text := fmt.Sprint(err); {
+	case err != nil && holds(certPath, "PRIVATE KEY") && holds(keyPath, "CERTIFICATE"):
+		return pair, fmt.Errorf("read certificate %s and key %s: the first holds the key and the second the certificate: swap them", certPath, keyPath)
 	case strings.Contains(text, "does not match"):
 		return pair, fmt.Errorf("read certificate %s and key %s: the key is of another certificate", certPath, keyPath)
 	case strings.Contains(text, "any PEM data in certificate"), strings.Contains(text, "any \"CERTIFICATE\""):

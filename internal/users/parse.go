@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -54,6 +56,20 @@ func Parse(content []byte) (*Set, error) {
 	return s, nil
 }
 
+// ofLine matches a mistake in a line of an error of Parse.
+var ofLine = regexp.MustCompile(`(?m)^line (\d+): `)
+
+// Placed returns an error about a file of users with the place of each mistake as FILE:LINE.
+func Placed(file string, err error) error {
+	text := ofLine.ReplaceAllStringFunc(err.Error(), func(line string) string {
+		return file + ":" + strings.TrimPrefix(line, "line ")
+	})
+	if text == err.Error() {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return errors.New(text)
+}
+
 // parseLine parses a user, a comment or an empty line.
 func (s *Set) parseLine(line string, n int) error {
 	words := strings.Fields(line)
@@ -62,6 +78,8 @@ func (s *Set) parseLine(line string, n int) error {
 		return nil
 	case words[0] != "user" || len(words) == 1:
 		return errors.New("a line begins with user and a name, as in: user acme on #HASH ~acme +@check")
+	case isRule(words[1], words[2:]):
+		return errors.New("behind user is a name, and this line has a rule there: write for example user acme on #HASH ~acme +@check")
 	case len(words[1]) > maxName:
 		return fmt.Errorf("a name has at most %d bytes", maxName)
 	case len(s.order) == maxUsers:
@@ -85,6 +103,16 @@ func (s *Set) parseLine(line string, n int) error {
 		return fmt.Errorf("user %s is on, but has no password: limitgate hash-password makes a hash", quote(u.Name))
 	}
 	return nil
+}
+
+// isRule reports whether the word behind user is most likely a rule: on and off are names in front of
+// another one of these.
+func isRule(word string, rest []string) bool {
+	switch strings.ToLower(word) {
+	case "on", "off":
+		return !slices.ContainsFunc(rest, func(rule string) bool { return strings.EqualFold(rule, "on") || strings.EqualFold(rule, "off") })
+	}
+	return word[0] == '~' || word[0] == '#' || word[0] == '>' || strings.HasPrefix(word, "+@")
 }
 
 // quote quotes a word of the file and limits its length.

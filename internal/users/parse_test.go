@@ -112,6 +112,9 @@ func TestParseMistakes(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"usr a on nopass":          "line 1: a line begins with user and a name, as in: user acme on #HASH ~acme +@check",
+		"user on":                  "line 1: behind user is a name, and this line has a rule there: write for example user acme on #HASH ~acme +@check",
+		"user ~acme on":            "line 1: behind user is a name, and this line has a rule there: write for example user acme on #HASH ~acme +@check",
+		"user >hunter2 on":         "line 1: behind user is a name, and this line has a rule there: write for example user acme on #HASH ~acme +@check",
 		"user":                     "line 1: a line begins with user and a name, as in: user acme on #HASH ~acme +@check",
 		"user a off\nuser a off":   `line 2: user "a" is in line 1 already`,
 		"user a +x\nuser b +y":     "line 1: user \"a\": \"x\" is a command, and rights are given for groups: @check, @read, @dialects, @admin, @bypass and @all\nline 2: user \"b\": \"y\" is a command, and rights are given for groups: @check, @read, @dialects, @admin, @bypass and @all",
