@@ -50,11 +50,20 @@ func reload(source limitsSource, by string, log *slog.Logger) error {
 	case err != nil:
 		log.Error("failed to reload the limits, keeping the last good ones", "by", by, "version", st.Version, "error", err)
 	case st.Version != before.Version || st.Trial != before.Trial || before.Error != "":
-		log.Info("limits reloaded", "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial, "changes", strings.Join(limit.Changes(set, source.Set()), "; "))
+		log.Info("limits reloaded", "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial, "changes", changesText(before.Error, set, source.Set()))
 	case by == bySignal:
 		log.Info("limits are unchanged", "by", by, "version", st.Version)
 	}
 	return err
+}
+
+// changesText describes the changes from one set to the next. Failed is the error before.
+func changesText(failed string, before, after *limit.Set) string {
+	changes := limit.Changes(before, after)
+	if len(changes) == 0 && failed != "" {
+		return "none, and the limits have no error any more"
+	}
+	return strings.Join(changes, "; ")
 }
 
 // The causes of a reload.
