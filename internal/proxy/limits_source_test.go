@@ -1,14 +1,20 @@
 package proxy
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/catalog"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/syncbuffer"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // limitsOfRate is a limits file with one limit.
@@ -58,5 +64,58 @@ func TestReload(t *testing.T) {
 		if line := out.String()[logged:]; (line == "") != (row.line == "") || !strings.Contains(line, row.line) {
 			t.Errorf("%s: logged %q", row.name, line)
 		}
+	}
+}
+
+// scanned is a table of items in memory.
+type scanned struct{ items *[]table.Item }
+
+func (s scanned) Scan(context.Context) ([]table.Item, error) { return *s.items, nil }
+
+// TestReloadOfTable: the answer to a reload names the items of a table that cannot be used.
+func TestReloadOfTable(t *testing.T) {
+	items := gateItems()
+	src := gated(t, `{"revision":0}`, items...)
+	src.follower = catalog.NewSyncer(src.Catalog, scanned{&items}, nil, "", nil)
+	if err := reload(src, byClient, src.log); err != nil {
+		t.Errorf("a good table: %v", err)
+	}
+	bad := gateItem("TENANT#acme", `{"plan": "none"}`)
+	bad.Version = 2
+	items = append(slices.DeleteFunc(slices.Clone(items), func(it table.Item) bool { return it.Key == bad.Key }), bad)
+	const want = "items of the table cannot be used, and their last good versions stay in use: TENANT#acme, version 2: "
+	if err := reload(src, byClient, src.log); err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "; push them corrected") {
+		t.Errorf("a bad item: %v", err)
+	}
+}
+
+// TestTableChanges: changes of a table are logged, those of a pause in one line, and none twice.
+func TestTableChanges(t *testing.T) {
+	var out syncbuffer.Buffer
+	items := gateItems()
+	src := gated(t, `{"revision":0}`, items...)
+	src.changes.log, src.changes.pause = slog.New(slog.NewTextHandler(&out, nil)), time.Hour
+	src.OnChange(func(*limit.Set) {})
+	src.follower = catalog.NewSyncer(src.Catalog, scanned{&items}, nil, "", nil)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- src.changes.run(ctx) }()
+	items = append(items, gateItem("TENANT#beta", `{"plan": "free"}`))
+	if err := reload(src, byClient, src.changes.log); err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 {
+		if strings.Contains(out.String(), "beta") {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	src.Apply([]table.Item{gateItem("TENANT#gamma", `{"plan": "free"}`)}) // during the pause
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `msg="limits reloaded" by="change of the table"`) || !strings.Contains(got, `source=dynamodb://limits trial="" changes="tenant beta is new"`) {
+		t.Errorf("logged %s", got)
 	}
 }
