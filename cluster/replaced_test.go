@@ -76,6 +76,23 @@ func TestReplacedBy(t *testing.T) {
 	}
 }
 
+// TestReplacedWithoutOpenBreaker: the log has the node that replaced a master that was reported as failing,
+// although the few checks meanwhile have not opened the breaker.
+func TestReplacedWithoutOpenBreaker(t *testing.T) {
+	f := openFailover(t)
+	f.master.Kill()
+	f.checkUntil(t, "a line about the master", func() bool { return strings.Contains(f.log.String(), "store degraded") })
+	f.replica.CLI(t, "REPLICAOF", "NO", "ONE")
+	line := `msg="unresponsive master replaced" node=` + f.master.Addr + " by=" + f.replica.Addr + " outage="
+	redistest.Eventually(t, 20*time.Second, "a line about the replacement", func() bool {
+		f.requestReload()
+		return strings.Contains(f.log.String(), line)
+	})
+	if log := f.log.String(); strings.Contains(log, "breaker open") || strings.Contains(log, "outage=2562047h") || len(f.outages) > 0 {
+		t.Errorf("%d outages, the log:\n%s", len(f.outages), log)
+	}
+}
+
 // TestNoMaster: while the only Redis is a replica, no master is known, for a reason that names each
 // address once, and no outage has ended.
 func TestNoMaster(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
@@ -144,9 +143,7 @@ func (s *Store) runPipelines(ctx context.Context, wg *sync.WaitGroup, old *topol
 	}
 	for addr, n := range old.nodes {
 		if t.nodes[addr] != n {
-			if slot, ok := old.slotOf(n); ok && n.breaker.State() != breaker.Closed {
-				s.orphans = append(s.orphans, orphan{n, slot})
-			}
+			s.addOrphan(old, n)
 			n.stop()
 			_ = n.client.Close()
 		}
