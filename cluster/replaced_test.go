@@ -93,6 +93,31 @@ func TestReplacedWithoutOpenBreaker(t *testing.T) {
 	}
 }
 
+// TestPingShards: a ping shows a master that is gone before any check fails, and that it is back.
+func TestPingShards(t *testing.T) {
+	f := openFailover(t)
+	ask := func() Shard {
+		all, _ := f.PingShards(t.Context())
+		if len(all) != 1 {
+			t.Fatalf("%d shards", len(all))
+		}
+		return all[0]
+	}
+	if sh := ask(); sh.Ping != nil || sh.Err != nil {
+		t.Errorf("a master that answers: %+v", sh)
+	}
+	f.master.Kill()
+	if sh := ask(); sh.Ping == nil || sh.Err != nil || sh.State != breaker.Closed {
+		t.Errorf("a master that was killed: %v", sh.Ping)
+	}
+	f.checkUntil(t, "a check to fail", func() bool { return ask().Err != nil })
+	f.master.Restart()
+	redistest.Eventually(t, 20*time.Second, "no error of a master that is back", func() bool {
+		sh := ask()
+		return sh.Ping == nil && sh.Err == nil && sh.State == breaker.Closed
+	})
+}
+
 // TestNoMaster: while the only Redis is a replica, no master is known, for a reason that names each
 // address once, and no outage has ended.
 func TestNoMaster(t *testing.T) {

@@ -289,20 +289,8 @@ func (s *Store) Saturated(it *limit.Item) bool {
 // IsCluster reports whether the store is a Redis Cluster.
 func (s *Store) IsCluster() bool { return s.top.Load().cluster }
 
-// Ping pings every master. It returns the error of the last fetch of the topology, if that
-// failed.
+// Ping pings every master. It returns the error of PingShards.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.topErr.Load(); err != nil {
-		return *err
-	}
-	nodes := s.top.Load().nodes
-	if len(nodes) == 0 {
-		return fmt.Errorf("ping store: %w", errNoMaster)
-	}
-	for addr, n := range nodes {
-		if err := n.client.Ping(ctx).Err(); err != nil {
-			return fmt.Errorf("ping %s: %w", addr, err)
-		}
-	}
-	return nil
+	_, err := s.PingShards(ctx)
+	return err
 }

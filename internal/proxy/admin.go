@@ -79,14 +79,15 @@ func (p *Proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 	if p.cluster != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 		defer cancel()
-		if err := p.cluster.Ping(ctx); err != nil {
+		shards, err := p.cluster.PingShards(ctx)
+		if err != nil {
 			a.Detail = err.Error()
 			// A store that refuses new connections decides over those that are open.
-			decides := slices.ContainsFunc(p.cluster.Shards(), func(sh cluster.Shard) bool { return sh.Err == nil })
+			decides := slices.ContainsFunc(shards, func(sh cluster.Shard) bool { return sh.Err == nil })
 			forbidden := cluster.Forbidden(err) && !decides
 			a.Ready = a.Ready && !forbidden && (p.reached() || !p.settings.ReadyNeedsStore)
 		}
-		for _, sh := range p.cluster.Shards() {
+		for _, sh := range shards {
 			d := describeShard(sh, time.Now())
 			a.Shards = append(a.Shards, shard{d.Addr, d.Breaker, d.Error, d.NextProbe.Milliseconds()})
 			a.Ready = a.Ready && !cluster.Forbidden(sh.Err)
