@@ -121,7 +121,7 @@ func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
 		outage(t.Outage)
 		n.log.Info("shard breaker closed", "node", n.addr, "outage", t.Outage)
 	case t.From == breaker.Closed:
-		n.log.Warn("shard breaker open", append([]any{"node", n.addr, "kind", kindOf(t.Err).String(), "error", t.Err}, adviceFor(t.Err)...)...)
+		n.log.Warn("shard breaker open", append([]any{"node", n.addr}, failureOf(t.Err)...)...)
 	}
 }
 
@@ -169,22 +169,20 @@ func (n *node) reportHealth(err error) {
 	case err != nil && n.sick.Load() == 0:
 		if n.reported.Allow() {
 			n.sick.Store(time.Now().UnixNano())
-			n.log.Warn("store degraded, using backstop", append([]any{"node", n.addr, "kind", kindOf(err).String(), "error", err}, adviceFor(err)...)...)
+			n.log.Warn("store degraded, using backstop", append([]any{"node", n.addr}, failureOf(err)...)...)
 		}
 	case err == nil && n.sick.Load() != 0 && n.sick.Swap(0) != 0:
 		n.log.Info("store recovered", "node", n.addr)
 	}
 }
 
-// adviceFor returns an attribute for a call that was too late, which is often this host's fault.
-func adviceFor(err error) []any {
-	switch kindOf(err) {
-	case KindTimeout:
-		return []any{"advice", "no answer within --decision-timeout: look at the load of both hosts, or raise it"}
-	case KindOverload:
-		return []any{"advice", "calls waited in this proxy for half of --decision-timeout: the node answers slowly, or this host has too much to do"}
+// failureOf returns the attributes of a line about the failure of a call.
+func failureOf(err error) []any {
+	attrs := []any{"kind", kindOf(err).String(), "error", describe(err)}
+	if advice := advise(err); advice != "" {
+		attrs = append(attrs, "advice", advice)
 	}
-	return nil
+	return attrs
 }
 
 // reportPause is the least time between two reports of a failing node, of the topology or of the secret.

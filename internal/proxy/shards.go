@@ -82,9 +82,9 @@ func (p *Proxy) shards() []commands.Shard {
 func describeShard(sh cluster.Shard, now time.Time) commands.Shard {
 	c := commands.Shard{Addr: sh.Addr, Breaker: sh.State.String()}
 	if sh.Err != nil {
-		c.Error, c.Failing = sh.Err.Error(), max(0, now.Sub(sh.Since))
+		c.Error, c.Failing = cluster.Describe(sh.Err), max(0, now.Sub(sh.Since))
 	} else if sh.Ping != nil {
-		c.Error = "ping: " + sh.Ping.Error()
+		c.Error = "ping: " + cluster.Describe(sh.Ping)
 	}
 	if !sh.Probe.IsZero() {
 		c.NextProbe = max(0, sh.Probe.Sub(now))
