@@ -32,6 +32,7 @@ type explainedCondition struct {
 	Key        string `json:"key,omitempty"` // in the store
 	Admits     bool   `json:"admits"`
 	Remaining  *int64 `json:"remaining,omitempty"`
+	Source     string `json:"source,omitempty"` // of the verdict, if it is not the store
 	// ResetSeconds is the time until the limit resets, or until the hits fit if they do not.
 	ResetSeconds int64 `json:"reset_seconds,omitempty"`
 }
@@ -77,11 +78,13 @@ func (s *Service) explain(req *rls.RateLimitRequest) (explanation, error) {
 	if s.inProgress.Add(n) > maxInProgress {
 		return x, errBusy
 	}
-	s.look(q)
+	sources := s.look(q)
 	q.sumUp()
 	x.Admitted = !q.denies()
 	for i := range q.bound {
-		x.Descriptors = append(x.Descriptors, s.explainBound(q, req, i))
+		one := s.explainBound(q, req, i)
+		one.Source = sources[i]
+		x.Descriptors = append(x.Descriptors, one)
 	}
 	return x, nil
 }
@@ -126,8 +129,10 @@ func (q *question) sumUp() {
 	}
 }
 
-// look asks what the counters of a request would admit, and takes nothing.
-func (s *Service) look(q *question) {
+// look asks what the counters of a request would admit, and takes nothing. It returns the sources of the
+// verdicts that are not the store's, by the numbers of their descriptors.
+func (s *Service) look(q *question) (sources map[int]string) {
+	sources = map[int]string{}
 	for i := range q.bound { // rules that admit nothing have no counter
 		if b := &q.bound[i]; b.limit == nil && b.role != roleNone {
 			b.over = b.role != roleRefund
@@ -146,8 +151,12 @@ func (s *Service) look(q *question) {
 				b.remaining = min(b.remaining+it.Cost, b.limit.Params.Capacity)
 			}
 			b.over = b.over && r != roleRefund
+			if it.Source != limit.SourceStore && it.Source != limit.SourceNone {
+				sources[n] = it.Source.String()
+			}
 		}
 	}
+	return sources
 }
 
 // explainBound explains what a descriptor, or a further limit of one, would be decided by.
