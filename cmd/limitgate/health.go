@@ -167,6 +167,7 @@ type readinessBody struct {
 	Ready  *bool  `json:"ready"`
 	Limits string `json:"limits"`
 	Stale  string `json:"limits_error"`
+	RLS    string `json:"rls_error"`
 	Store  string `json:"store"`
 	Fault  string `json:"store_error"`
 	Shards []struct {
@@ -192,6 +193,9 @@ func (r *readinessBody) line() string {
 	limits, but := fmt.Sprintf("limits %.256s", table.Printable(r.Limits)), ": "
 	if r.Stale != "" {
 		limits += fmt.Sprintf(" (%.512s)", table.Printable(r.Stale))
+	}
+	if r.RLS != "" {
+		limits += fmt.Sprintf(" (of Envoy: %.512s)", table.Printable(r.RLS))
 	}
 	if fault := r.storeFault(); fault != "" {
 		but = fmt.Sprintf(", but decided by the backstop: %.512s; ", table.Printable(fault))

@@ -48,6 +48,7 @@ type readiness struct {
 	Limits string  `json:"limits"`
 	Trial  string  `json:"limits_trial,omitempty"`
 	Error  string  `json:"limits_error,omitempty"`
+	RLS    string  `json:"rls_error,omitempty"`
 	Store  string  `json:"store"`
 	Detail string  `json:"store_error,omitempty"`
 	Shards []shard `json:"shards,omitempty"`
@@ -72,7 +73,7 @@ type shard struct {
 // the reply.
 func (p *Proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
 	st := p.limits.Status()
-	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, Store: p.StoreKind()}
+	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, RLS: p.rls.configError(), Store: p.StoreKind()}
 	if st.Error != "" {
 		a.Limits, a.Error = "stale, version "+st.Version+" is in use", st.Error
 	}
