@@ -69,7 +69,7 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 	if err := r.listen(p.settings); err != nil {
 		return nil, err
 	}
-	watch := wrongport.Plain
+	watch := wrongport.GRPC
 	if encrypted != nil {
 		watch = wrongport.Encrypted
 	}
