@@ -83,3 +83,41 @@ func receive(t *testing.T, l net.Listener, text string) string {
 	}
 	return string(got)
 }
+
+// TestHeldBack: what a gRPC server writes first comes before an answer to the right protocol, and does not
+// reach a client of another one.
+func TestHeldBack(t *testing.T) {
+	for _, row := range []struct{ send, want string }{
+		{"PRI * HTTP/2.0\r\n\r\n", "settings, more"}, {"GET / HTTP/1.1\r\n\r\n", http1Answer},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l = GRPC(l, slog.New(slog.DiscardHandler))
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, first := io.WriteString(accepted, "settings, ")
+		_, err = io.WriteString(c, row.send)
+		_, read := accepted.Read(make([]byte, 24))
+		if read == nil {
+			_, read = io.WriteString(accepted, "more")
+		} else if errors.Is(read, io.EOF) {
+			read = nil
+		}
+		_ = accepted.Close()
+		if err = errors.Join(first, err, read); err != nil {
+			t.Error(err)
+		}
+		if got, _ := io.ReadAll(c); string(got) != row.want {
+			t.Errorf("%q: the client got %q", row.send, got)
+		}
+		_, _ = c.Close(), l.Close()
+	}
+}
