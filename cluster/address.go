@@ -192,7 +192,7 @@ func Explain(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused: start Redis, or correct the address"
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET):
-		return "the connection was ended"
+		return "the node closed the connection"
 	case kindOf(err) == KindTimeout:
 		return "it does not answer in time: it is down, overloaded, or a firewall is in the way"
 	default:

@@ -35,8 +35,9 @@ type node struct {
 	log      *slog.Logger
 	// stop ends run of the pipeline; only Store.Run uses it.
 	stop context.CancelFunc
-	// sick is set while the last log line reports the node as failing.
-	sick     atomic.Bool
+	// sick is when the node began to fail, in nanoseconds since the epoch, while the last log line
+	// reports it as failing, and otherwise 0.
+	sick     atomic.Int64
 	reported logthrottle.Throttle
 }
 
@@ -120,14 +121,29 @@ func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
 		outage(t.Outage)
 		n.log.Info("shard breaker closed", "node", n.addr, "outage", t.Outage)
 	case t.From == breaker.Closed:
-		n.log.Warn("shard breaker open", append([]any{"node", n.addr, "kind", kindOf(t.Err).String(), "error", t.Err}, adviceFor(t.Err)...)...)
+		n.log.Warn("shard breaker open", append([]any{"node", n.addr}, failureOf(t.Err)...)...)
 	}
 }
 
 // orphan is a failing master that the topology no longer has, and a slot that it owned.
 type orphan struct {
 	*node
-	slot uint16
+	slot  uint16
+	since time.Time // when its first call failed, or when it was reported as failing
+	open  bool      // its breaker was open
+}
+
+// addOrphan adds a master of old that the topology no longer has, if it fails.
+func (s *Store) addOrphan(old *topology, n *node) {
+	slot, ok := old.slotOf(n)
+	st, sick := n.breaker.Status(), n.sick.Load()
+	switch {
+	case !ok:
+	case st.State != breaker.Closed:
+		s.orphans = append(s.orphans, orphan{n, slot, st.Since, true})
+	case sick != 0:
+		s.orphans = append(s.orphans, orphan{n, slot, time.Unix(0, sick), false})
+	}
 }
 
 // adoptOrphans reports the end of the outages of orphans whose slots have a master again.
@@ -137,8 +153,10 @@ func (s *Store) adoptOrphans(t *topology) {
 		if by == nil {
 			return false
 		}
-		d := time.Since(n.breaker.Status().Since)
-		s.opts.OnOutage(d)
+		d := time.Since(n.since)
+		if n.open {
+			s.opts.OnOutage(d)
+		}
 		n.log.Info("unresponsive master replaced", "node", n.addr, "by", by.addr, "outage", d)
 		return true
 	})
@@ -148,25 +166,23 @@ func (s *Store) adoptOrphans(t *topology) {
 // that a node which alternates does not flood the log. A nil error means healthy.
 func (n *node) reportHealth(err error) {
 	switch {
-	case err != nil && !n.sick.Load():
+	case err != nil && n.sick.Load() == 0:
 		if n.reported.Allow() {
-			n.sick.Store(true)
-			n.log.Warn("store degraded, using backstop", append([]any{"node", n.addr, "kind", kindOf(err).String(), "error", err}, adviceFor(err)...)...)
+			n.sick.Store(time.Now().UnixNano())
+			n.log.Warn("store degraded, using backstop", append([]any{"node", n.addr}, failureOf(err)...)...)
 		}
-	case err == nil && n.sick.Load() && n.sick.CompareAndSwap(true, false):
+	case err == nil && n.sick.Load() != 0 && n.sick.Swap(0) != 0:
 		n.log.Info("store recovered", "node", n.addr)
 	}
 }
 
-// adviceFor returns an attribute for a call that was too late, which is often this host's fault.
-func adviceFor(err error) []any {
-	switch kindOf(err) {
-	case KindTimeout:
-		return []any{"advice", "no answer within --decision-timeout: look at the load of both hosts, or raise it"}
-	case KindOverload:
-		return []any{"advice", "calls waited in this proxy for half of --decision-timeout: the node answers slowly, or this host has too much to do"}
+// failureOf returns the attributes of a line about the failure of a call.
+func failureOf(err error) []any {
+	attrs := []any{"kind", kindOf(err).String(), "error", describe(err)}
+	if advice := advise(err); advice != "" {
+		attrs = append(attrs, "advice", advice)
 	}
-	return nil
+	return attrs
 }
 
 // reportPause is the least time between two reports of a failing node, of the topology or of the secret.

@@ -76,6 +76,48 @@ func TestReplacedBy(t *testing.T) {
 	}
 }
 
+// TestReplacedWithoutOpenBreaker: the log has the node that replaced a master that was reported as failing,
+// although the few checks meanwhile have not opened the breaker.
+func TestReplacedWithoutOpenBreaker(t *testing.T) {
+	f := openFailover(t)
+	f.master.Kill()
+	f.checkUntil(t, "a line about the master", func() bool { return strings.Contains(f.log.String(), "store degraded") })
+	f.replica.CLI(t, "REPLICAOF", "NO", "ONE")
+	line := `msg="unresponsive master replaced" node=` + f.master.Addr + " by=" + f.replica.Addr + " outage="
+	redistest.Eventually(t, 20*time.Second, "a line about the replacement", func() bool {
+		f.requestReload()
+		return strings.Contains(f.log.String(), line)
+	})
+	if log := f.log.String(); strings.Contains(log, "breaker open") || strings.Contains(log, "outage=2562047h") || len(f.outages) > 0 {
+		t.Errorf("%d outages, the log:\n%s", len(f.outages), log)
+	}
+}
+
+// TestPingShards: a ping shows a master that is gone before any check fails, and that it is back.
+func TestPingShards(t *testing.T) {
+	f := openFailover(t)
+	ask := func() Shard {
+		all, _ := f.PingShards(t.Context())
+		if len(all) != 1 {
+			t.Fatalf("%d shards", len(all))
+		}
+		return all[0]
+	}
+	if sh := ask(); sh.Ping != nil || sh.Err != nil {
+		t.Errorf("a master that answers: %+v", sh)
+	}
+	f.master.Kill()
+	if sh := ask(); sh.Ping == nil || sh.Err != nil || sh.State != breaker.Closed {
+		t.Errorf("a master that was killed: %v", sh.Ping)
+	}
+	f.checkUntil(t, "a check to fail", func() bool { return ask().Err != nil })
+	f.master.Restart()
+	redistest.Eventually(t, 20*time.Second, "no error of a master that is back", func() bool {
+		sh := ask()
+		return sh.Ping == nil && sh.Err == nil && sh.State == breaker.Closed
+	})
+}
+
 // TestNoMaster: while the only Redis is a replica, no master is known, for a reason that names each
 // address once, and no outage has ended.
 func TestNoMaster(t *testing.T) {

@@ -3,7 +3,9 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/breaker"
@@ -19,6 +21,8 @@ type Shard struct {
 	// Failures counts calls that the master left undecided, by Kind.
 	Failures [numKinds]int64
 	Traffic  Traffic
+	// Ping is the error of a ping of PingShards.
+	Ping error
 }
 
 // Shards returns the state of every master, sorted by address.
@@ -36,6 +40,48 @@ func (s *Store) Shards() []Shard {
 	}
 	slices.SortFunc(all, func(a, b Shard) int { return cmp.Compare(a.Addr, b.Addr) })
 	return all
+}
+
+// PingShards pings every master, and returns their states as Shards does. A master that answers has no
+// error of the network any more, unless its breaker is open. The error is that of the last fetch of the
+// topology, if that failed, or of the first ping that did.
+func (s *Store) PingShards(ctx context.Context) ([]Shard, error) {
+	var mu sync.Mutex // guards errs
+	errs := map[string]error{}
+	var wg sync.WaitGroup
+	for addr, n := range s.top.Load().nodes {
+		wg.Go(func() {
+			err := n.client.Ping(ctx).Err()
+			if err == nil {
+				n.breaker.Forget(ofTransport)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			errs[addr] = err
+		})
+	}
+	wg.Wait()
+	all := s.Shards()
+	var first error
+	for i := range all {
+		if all[i].Ping = errs[all[i].Addr]; all[i].Ping != nil && first == nil {
+			first = fmt.Errorf("ping %s: %w", all[i].Addr, all[i].Ping)
+		}
+	}
+	if err := s.topErr.Load(); err != nil {
+		return all, *err
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("ping store: %w", errNoMaster)
+	}
+	return all, first
+}
+
+// ofTransport reports whether an answered ping shows that err is past.
+func ofTransport(err error) bool {
+	k := kindOf(err)
+	return k == KindTimeout || k == KindNetwork
 }
 
 // anyOpen reports whether the breaker of any master is not closed.

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
@@ -144,9 +143,7 @@ func (s *Store) runPipelines(ctx context.Context, wg *sync.WaitGroup, old *topol
 	}
 	for addr, n := range old.nodes {
 		if t.nodes[addr] != n {
-			if slot, ok := old.slotOf(n); ok && n.breaker.State() != breaker.Closed {
-				s.orphans = append(s.orphans, orphan{n, slot})
-			}
+			s.addOrphan(old, n)
 			n.stop()
 			_ = n.client.Close()
 		}
@@ -292,20 +289,8 @@ func (s *Store) Saturated(it *limit.Item) bool {
 // IsCluster reports whether the store is a Redis Cluster.
 func (s *Store) IsCluster() bool { return s.top.Load().cluster }
 
-// Ping pings every master. It returns the error of the last fetch of the topology, if that
-// failed.
+// Ping pings every master. It returns the error of PingShards.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.topErr.Load(); err != nil {
-		return *err
-	}
-	nodes := s.top.Load().nodes
-	if len(nodes) == 0 {
-		return fmt.Errorf("ping store: %w", errNoMaster)
-	}
-	for addr, n := range nodes {
-		if err := n.client.Ping(ctx).Err(); err != nil {
-			return fmt.Errorf("ping %s: %w", addr, err)
-		}
-	}
-	return nil
+	_, err := s.PingShards(ctx)
+	return err
 }

@@ -39,7 +39,7 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 
 func (r *reply) explained(e *limiter.Explained) {
 	l := e.Limit
-	r.mapping(21)
+	r.mapping(22)
 	r.pair("id", l.ID)
 	r.pair("level", l.DescribeLevel())
 	r.pair("applies", e.Applies)
@@ -55,7 +55,7 @@ func (r *reply) explained(e *limiter.Explained) {
 	r.pair("store", e.Store)
 	r.pair("lease", e.Lease)
 	if e.Item == nil {
-		for _, name := range [...]string{"key", "field", "slot", "node", "allowed", "remaining", "wait_ms"} {
+		for _, name := range [...]string{"key", "field", "slot", "node", "allowed", "remaining", "wait_ms", "source"} {
 			r.bulk(name)
 			r.null()
 		}
@@ -69,6 +69,7 @@ func (r *reply) explained(e *limiter.Explained) {
 	r.pair("allowed", it.Allowed)
 	r.pair("remaining", it.Remaining)
 	r.pair("wait_ms", it.Wait)
+	r.pair("source", it.Source.String())
 }
 
 func originOf(l *limit.Limit) string {

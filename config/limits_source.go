@@ -128,7 +128,8 @@ func (s *LimitsSource) OnChange(apply func(*limit.Set)) {
 	s.apply = apply
 }
 
-// Reload loads the limits again. If that fails, the last good ones stay.
+// Reload loads the limits again. If that fails, the last good ones stay. A file whose version was taken
+// back is an error.
 func (s *LimitsSource) Reload() error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -142,6 +143,9 @@ func (s *LimitsSource) Reload() error {
 	}
 	s.failed, s.loaded = nil, time.Now()
 	s.use(s.canary.next(s.set, next))
+	if s.canary.held != "" {
+		return fmt.Errorf("%s; change the file, or restore that of version %s, which is in use", s.canary.heldBack(), s.set.Version)
+	}
 	return nil
 }
 

@@ -66,8 +66,13 @@ func (c *canary) describe(set *limit.Set, st *LimitsStatus) {
 		st.Trial = fmt.Sprintf("version %s, on %s", trial.Version, limit.DescribeShare(share))
 	}
 	if c.held != "" && st.Error == "" {
-		st.Error = fmt.Sprintf("version %s was taken back, and waits for another file: %s", c.held, c.why)
+		st.Error = c.heldBack()
 	}
+}
+
+// heldBack describes the version that was taken back.
+func (c *canary) heldBack() string {
+	return fmt.Sprintf("version %s was taken back, and waits for another file: %s", c.held, c.why)
 }
 
 // TakeBack ends the trial of limits of a version, or of any version if it is empty, and

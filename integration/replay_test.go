@@ -100,6 +100,17 @@ func TestReplayCompare(t *testing.T) {
 	}
 }
 
+// TestReplayAgainstAnotherFile: a replay against a proxy with other limits than the file warns of the limits that
+// decided nothing.
+func TestReplayAgainstAnotherFile(t *testing.T) {
+	p := serve(t, writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 400/366d}]}}"))
+	file := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: b, by: [tenant], rate: 100/366d}]}}")
+	out, errs, code := run(t, nil, "replay", "--against", p.addr, "--limits", file, accessLog(t, 500))
+	if code != 0 || !strings.Contains(out, ": limits of the file that the proxy does not have decided nothing, whatever the table shows\n") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
 // TestReplaySorted: requests are decided in the order of time, whatever that of the log is; a log
 // that is further out of order than the window is refused, and sorted as a whole with --sort.
 func TestReplaySorted(t *testing.T) {

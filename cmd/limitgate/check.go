@@ -129,7 +129,7 @@ func (d decision) String() string {
 		}
 		return fmt.Sprintf("denied by %s: it holds %d units, so this cost can never succeed (source %s)", d.LimitID, d.Limit, d.Source)
 	case d.Source == limit.SourcePolicy.String():
-		return fmt.Sprintf("denied by %s, which fails closed while the store is unavailable: retry after %s (source policy)", d.LimitID, millis(d.RetryAfter))
+		return fmt.Sprintf("denied by %s, %s: retry after %s (source policy)", d.LimitID, failsClosed, millis(d.RetryAfter))
 	default:
 		return fmt.Sprintf("denied by %s: %d of %d left, retry after %s (source %s)",
 			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), d.source())

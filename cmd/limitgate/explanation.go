@@ -23,8 +23,8 @@ type explanation struct {
 
 // explainedLimit is a row of an explanation.
 type explainedLimit struct {
-	applies                                                                                   bool
-	id, level, rate, algorithm, mode, onError, store, lease, why, remaining, limit, node, key string
+	applies                                                                                           bool
+	id, level, rate, algorithm, mode, onError, store, lease, why, remaining, limit, source, node, key string
 }
 
 // print prints the explanation as a table.
@@ -40,18 +40,21 @@ func (x *explanation) print(w io.Writer) {
 		}
 		return ""
 	}
-	fmt.Fprintf(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tSTORE\tLEASE\tWHY\t%sKEY AND FIELD\n", inRunning("REMAINING\tNODE\t"))
+	fmt.Fprintf(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tSTORE\tLEASE\tWHY\t%sKEY AND FIELD\n", inRunning("REMAINING\tSOURCE\tNODE\t"))
 	for _, l := range x.limits {
 		mark, left := "", ""
 		if l.applies {
 			mark = "*"
 		}
-		if l.remaining != "" {
+		switch {
+		case l.source == limit.SourcePolicy.String(): // it fails closed: no bucket was read
+			left = "-"
+		case l.remaining != "":
 			left = l.remaining + " of " + l.limit
 		}
 		columns := []string{mark, l.id, l.level, l.rate, l.algorithm, l.mode, l.onError, l.store, l.lease, l.why}
 		if x.running {
-			columns = append(columns, left, l.node)
+			columns = append(columns, left, l.source, l.node)
 		}
 		fmt.Fprintln(tw, strings.Join(append(columns, l.key), "\t"))
 	}
@@ -72,6 +75,23 @@ func verdictText(allowed bool, id string, endless bool, cost int64) string {
 		verdict += fmt.Sprintf(" for ever, since a cost of %d is more than the limit admits", cost)
 	}
 	return verdict + ", bound by " + id
+}
+
+// failsClosed describes a limit that denies because the store is unavailable.
+const failsClosed = "which fails closed while the store is unavailable"
+
+// verdictOfReply describes the decision of a reply of RL.EXPLAIN in a line.
+func verdictOfReply(reply any, retryAfter, cost int64) string {
+	allowed, source := fieldText(reply, "allowed") == "1", fieldText(reply, "source")
+	policy := source == limit.SourcePolicy.String()
+	verdict := verdictText(allowed, fieldText(reply, "limit_id"), retryAfter < 0 && !policy, cost)
+	switch {
+	case policy && !allowed && retryAfter >= 0:
+		return verdict + ", " + failsClosed
+	case source == limit.SourceBackstop.String():
+		return verdict + " (source backstop, for at least one limit, because the store is unavailable)"
+	}
+	return verdict
 }
 
 // explanationOf describes an explanation of limits in this process. MadeUp reports that the

@@ -18,6 +18,7 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/rlsenv"
 )
 
@@ -30,8 +31,9 @@ variables of the environment, and the settings file that --config or LIMITGATE_C
 as serve reads them, and PROMETHEUS_ADDR, as envoy does. A host such as 0.0.0.0 means this machine. If those settings have a
 certificate, it asks by TLS and does not verify it, since it is this machine's own.
 
-It prints a line, and exits with 0 when the limitgate is ready, 1 when it is not or
-cannot be asked, and with 64 when the arguments are wrong.`
+It prints a line, with the error while the store is out or the limits are stale, and exits
+with 0 when the limitgate is ready, 1 when it is not or cannot be asked, and with 64 when
+the arguments are wrong.`
 
 // maxReadiness bounds the bytes of a reply that are read. A cluster of a thousand masters
 // has a tenth of it.
@@ -160,18 +162,54 @@ func fetchReadiness(ctx context.Context, addr string, encryption *tls.Config) (*
 	return &readinessReply{response.StatusCode, response.Status, body}, nil
 }
 
+// readinessBody is what health reads of the body of /readyz.
+type readinessBody struct {
+	Ready  *bool  `json:"ready"`
+	Limits string `json:"limits"`
+	Stale  string `json:"limits_error"`
+	RLS    string `json:"rls_error"`
+	Store  string `json:"store"`
+	Fault  string `json:"store_error"`
+	Shards []struct {
+		Addr    string `json:"addr"`
+		Breaker string `json:"breaker"`
+		Error   string `json:"error"`
+	} `json:"shards"`
+}
+
+// storeFault returns the error of the first node that does not decide, or "".
+func (r *readinessBody) storeFault() string {
+	for _, sh := range r.Shards {
+		if sh.Breaker != "" && sh.Breaker != breaker.Closed.String() {
+			return sh.Addr + ": " + cmp.Or(sh.Error, "its breaker is "+sh.Breaker)
+		}
+	}
+	return r.Fault
+}
+
+// line returns the line for a proxy that is ready. The address may be that of another program, whose
+// words a terminal must not obey.
+func (r *readinessBody) line() string {
+	limits, but := fmt.Sprintf("limits %.256s", table.Printable(r.Limits)), ": "
+	if r.Stale != "" {
+		limits += fmt.Sprintf(" (%.512s)", table.Printable(r.Stale))
+	}
+	if r.RLS != "" {
+		limits += fmt.Sprintf(" (of Envoy: %.512s)", table.Printable(r.RLS))
+	}
+	if fault := r.storeFault(); fault != "" {
+		but = fmt.Sprintf(", but decided by the backstop: %.512s; ", table.Printable(fault))
+	}
+	return fmt.Sprintf("ready%s%s, store %.256s", but, limits, table.Printable(r.Store))
+}
+
 // askReadiness asks /readyz, and returns the line for a proxy that is ready.
 func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (line string, err error) {
 	reply, err := fetchReadiness(ctx, addr, encryption)
 	if err != nil {
 		return "", err
 	}
-	var r struct {
-		Ready  *bool  `json:"ready"`
-		Limits string `json:"limits"`
-		Store  string `json:"store"`
-		Fault  string `json:"store_error"`
-	}
+	var r readinessBody
 	if bytes.Contains(reply.body, []byte("HTTP request to an HTTPS server")) {
 		return "", fmt.Errorf("%s speaks TLS: say --tls, and name the file of its authority by --tls-ca", addr)
 	}
@@ -181,6 +219,5 @@ func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (lin
 	if !*r.Ready || reply.code != http.StatusOK {
 		return "", fmt.Errorf("%s is not ready: %s", addr, cmp.Or(r.Fault, "it drains, or has not reached its store"))
 	}
-	// The address may be that of another program, whose words a terminal must not obey.
-	return fmt.Sprintf("ready: limits %.256s, store %.256s", table.Printable(r.Limits), table.Printable(r.Store)), nil
+	return r.line(), nil
 }

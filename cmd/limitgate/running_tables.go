@@ -65,7 +65,7 @@ func explanationOfReply(args []string, reply any) *explanation {
 	}
 	x := &explanation{
 		tenant: fieldText(reply, "tenant"), plan: fieldText(reply, "plan"), version: fieldText(reply, "version"), running: true,
-		verdict: verdictText(number("allowed") == 1, fieldText(reply, "limit_id"), number("retry_after_ms") < 0 && fieldText(reply, "source") != limit.SourcePolicy.String(), cost),
+		verdict: verdictOfReply(reply, number("retry_after_ms"), cost),
 	}
 	short := func(description string) string {
 		word, _, _ := strings.Cut(description, ":")
@@ -75,7 +75,7 @@ func explanationOfReply(args []string, reply any) *explanation {
 		row := explainedLimit{
 			applies: fieldText(l, "applies") == "1", id: fieldText(l, "id"), level: fieldText(l, "level"), rate: fieldText(l, "rate"), algorithm: fieldText(l, "algorithm"),
 			mode: fieldText(l, "mode"), onError: short(fieldText(l, "on_error")), store: short(fieldText(l, "store")), lease: short(fieldText(l, "lease")), why: fieldText(l, "reason"),
-			remaining: fieldText(l, "remaining"), limit: fieldText(l, "capacity"), node: fieldText(l, "node"), key: strings.TrimSpace(fieldText(l, "key") + " " + fieldText(l, "field")),
+			remaining: fieldText(l, "remaining"), limit: fieldText(l, "capacity"), source: fieldText(l, "source"), node: fieldText(l, "node"), key: strings.TrimSpace(fieldText(l, "key") + " " + fieldText(l, "field")),
 		}
 		if row.lease == "" {
 			row.lease = "-"

@@ -20,3 +20,31 @@ func TestPrintLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestExplanationWithoutStore: limits that the store did not decide are marked, and one that fails closed
+// is not shown as used up.
+func TestExplanationWithoutStore(t *testing.T) {
+	row := func(id, source, remaining string) map[string]any {
+		return map[string]any{"id": id, "applies": "1", "level": "tenant", "rate": "5/m", "algorithm": "token_bucket", "capacity": "5", "remaining": remaining, "source": source, "node": "127.0.0.1:1"}
+	}
+	for source, want := range map[string]string{
+		"policy":   "denied, bound by login, which fails closed while the store is unavailable\n",
+		"backstop": "denied, bound by login (source backstop, for at least one limit, because the store is unavailable)\n",
+		"store":    "denied, bound by login\n",
+	} {
+		var b strings.Builder
+		explanationOfReply(nil, map[string]any{
+			"allowed": "0", "limit_id": "login", "retry_after_ms": "100", "source": source,
+			"limits": []any{row("login", source, "0"), row("tenant", "backstop", "3")},
+		}).print(&b)
+		left := "0 of 5"
+		if source == "policy" {
+			left = "-"
+		}
+		for _, want := range []string{want, "REMAINING  SOURCE    NODE ", " " + left + strings.Repeat(" ", 11-len(left)) + source, "3 of 5     backstop  127.0.0.1:1"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s: %q is not in\n%s", source, want, b.String())
+			}
+		}
+	}
+}

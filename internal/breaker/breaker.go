@@ -177,6 +177,16 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 	}
 }
 
+// Forget ends a state that a closed breaker reports: Err of Status is nil from now on if past returns true
+// for it. The failures still count.
+func (b *Breaker) Forget(past func(error) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if State(b.state.Load()) == Closed && b.last != nil && past(b.last) {
+		b.last = nil
+	}
+}
+
 // count counts an outcome, and returns the calls in the window.
 func (b *Breaker) count(now time.Time, o Outcome) (ok, failed int) {
 	if b.epoch.IsZero() {

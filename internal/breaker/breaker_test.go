@@ -212,3 +212,22 @@ func TestWhyItOpened(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// TestForget checks that an error that is past is not reported by a closed breaker, and still counts.
+func TestForget(t *testing.T) {
+	b := breaker.New(breaker.Options{})
+	now := time.Unix(1_800_000_000, 0)
+	fail := func(n int) { b.Record(now, breaker.Outcome{Failed: n, Err: errIt}) }
+	fail(5)
+	for _, past := range []bool{false, true} {
+		b.Forget(func(err error) bool { return past && errors.Is(err, errIt) })
+		if st := b.Status(); (st.Err == nil) != past {
+			t.Errorf("past %t: %+v", past, st)
+		}
+	}
+	fail(15)
+	b.Forget(func(error) bool { return true })
+	if st := b.Status(); st.State != breaker.Open || !errors.Is(st.Err, errIt) {
+		t.Errorf("%+v", st)
+	}
+}

@@ -19,7 +19,7 @@ var failover = Drill{
 	Signs: []Sign{
 		{InLog, "store degraded, using backstop", "the first call failed; kind is timeout where the master hangs, network where its process is gone"},
 		{InLog, "shard breaker open", "the proxy no longer asks this master"},
-		{InLog, "unresponsive master replaced", "the proxy has found the promoted replica, which is behind `by`; shard breaker closed instead, if the master came back"},
+		{InLog, "unresponsive master replaced", "the proxy has found the promoted replica, which is behind `by`; shard breaker closed or store recovered instead, if the master came back"},
 		{InMetrics, `limitgate_store_errors_total{kind="timeout"}`, `grows for a tenth of a second, then {kind="breaker"} does; {kind="network"} where the process is gone`},
 		{InMetrics, "limitgate_breaker_state", "1 of this shard; the series of the former master end with the outage"},
 		{InMetrics, `limitgate_decisions_total{source="backstop"}`, "grows during the outage only"},

@@ -31,6 +31,7 @@ type explainedCondition struct {
 	Key        string `json:"key,omitempty"` // in the store
 	Admits     bool   `json:"admits"`
 	Remaining  *int64 `json:"remaining,omitempty"`
+	Source     string `json:"source,omitempty"` // of the verdict, if it is not the store
 	// ResetSeconds is the time until the limit resets, or until the hits fit if they do not.
 	ResetSeconds int64 `json:"reset_seconds,omitempty"`
 }
@@ -75,11 +76,13 @@ func (s *Service) explain(req *rls.RateLimitRequest) (explanation, error) {
 	if s.reserve(q, len(q.bound)); q.err != nil {
 		return x, q.err
 	}
-	s.look(q)
+	sources := s.look(q)
 	q.sumUp()
 	x.Admitted = !q.denies()
 	for i := range q.bound {
-		x.Descriptors = append(x.Descriptors, s.explainBound(q, req, i))
+		one := s.explainBound(q, req, i)
+		one.Source = sources[i]
+		x.Descriptors = append(x.Descriptors, one)
 	}
 	return x, nil
 }
@@ -124,8 +127,10 @@ func (q *question) sumUp() {
 	}
 }
 
-// look asks what the counters of a request would admit, and takes nothing.
-func (s *Service) look(q *question) {
+// look asks what the counters of a request would admit, and takes nothing. It returns the sources of the
+// verdicts that are not the store's, by the numbers of their descriptors.
+func (s *Service) look(q *question) (sources map[int]string) {
+	sources = map[int]string{}
 	q.denyClosed()
 	for _, r := range []role{roleTake, roleCharge, roleRefund} {
 		if q.collect(r); len(q.ask) == 0 {
@@ -140,8 +145,12 @@ func (s *Service) look(q *question) {
 				b.remaining = min(b.remaining+it.Cost, b.limit.Params.Capacity)
 			}
 			b.over = b.over && r != roleRefund
+			if it.Source != limit.SourceStore && it.Source != limit.SourceNone {
+				sources[n] = it.Source.String()
+			}
 		}
 	}
+	return sources
 }
 
 // explainBound explains what a descriptor, or a further limit of one, would be decided by.

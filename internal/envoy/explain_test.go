@@ -14,6 +14,8 @@ import (
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/limitgate/limitgate/internal/rlsconfig"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 )
 
@@ -139,6 +141,28 @@ func TestExplainAgrees(t *testing.T) {
 	s.inProgress.Add(maxInProgress)
 	if _, err := s.explain(&rls.RateLimitRequest{Domain: "mesh", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor(t, "b=1")}}); !errors.Is(err, errBusy) {
 		t.Errorf("beside too many others: %v", err)
+	}
+}
+
+// silent is a store that decides nothing.
+type silent struct{ *memory.Store }
+
+func (silent) Peek(limit.DecisionTime, []limit.Item, []limit.Call) {}
+
+// TestExplainSource: an explanation marks what the backstop decides while the store is unavailable, and
+// nothing else.
+func TestExplainSource(t *testing.T) {
+	store := memory.New(memory.Options{})
+	for _, row := range []struct {
+		store limiter.Store
+		want  string
+	}{{silent{store}, `"source": "backstop"`}, {store, ""}} {
+		s := extended(t, row.store, time.Second, extensions)
+		w := httptest.NewRecorder()
+		s.Explain(w, httptest.NewRequest(http.MethodPost, "/explain", strings.NewReader(`{"domain":"mesh","descriptors":[{"entries":[{"key":"b","value":"x"}]}]}`)))
+		if got := w.Body.String(); w.Code != 200 || strings.Contains(got, "source") != (row.want != "") || !strings.Contains(got, row.want) {
+			t.Errorf("%d: %s", w.Code, got)
+		}
 	}
 }
 

@@ -30,8 +30,8 @@ type Folder struct {
 	service    *Service
 	log        *slog.Logger
 	readDir    func(path string) ([]rlsconfig.File, error)
-	last       [sha256.Size]byte // of the files that were read
-	reason     string            // of the failure that was reported, or empty
+	last       [sha256.Size]byte      // of the files that were read
+	reason     atomic.Pointer[string] // of the failure that was reported, nil after a success
 	loaded     atomic.Bool
 }
 
@@ -66,7 +66,7 @@ func (f *Folder) Load() error {
 		return err
 	}
 	f.service.use(c, problems, f.log)
-	f.reason = ""
+	f.reason.Store(nil)
 	f.loaded.Store(true)
 	f.log.Info("rate limit configuration in use", "folder", f.path, "files", len(files), "limits", len(c.Limited()))
 	return nil
@@ -102,6 +102,14 @@ func (f *Folder) read() (files []rlsconfig.File, extensions []byte, sum [sha256.
 // Loaded reports whether the service got a configuration. It may be called at any time.
 func (f *Folder) Loaded() bool { return f.loaded.Load() }
 
+// Problem returns why the folder is not in use as it is, or "". It may be called at any time.
+func (f *Folder) Problem() string {
+	if reason := f.reason.Load(); reason != nil {
+		return *reason
+	}
+	return ""
+}
+
 // sumOf identifies files by their names and content.
 func sumOf(files []rlsconfig.File) (sum [sha256.Size]byte) {
 	h := sha256.New()
@@ -131,10 +139,11 @@ func (f *Folder) Run(ctx context.Context) error {
 
 // Failed reports an error of Load, once.
 func (f *Folder) Failed(err error) {
-	if err.Error() == f.reason {
+	reason := err.Error()
+	if before := f.reason.Load(); before != nil && *before == reason {
 		return
 	}
-	f.reason = err.Error()
+	f.reason.Store(&reason)
 	f.service.RefuseConfig()
 	f.log.Error("failed to load the rate limit configuration, using the earlier one", "folder", f.path, "error", err)
 }

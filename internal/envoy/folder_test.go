@@ -37,6 +37,9 @@ func TestFolder(t *testing.T) {
 			if got := strings.Join(s.Limits(), " "); !strings.Contains(got, "requests_per_unit="+limit+",") {
 				t.Errorf("the limits are %s, want %s", got, limit)
 			}
+			if problem := f.Problem(); (problem != "") != (logged != "in use") {
+				t.Errorf("the problem is %q, the log has %s", problem, logged)
+			}
 			got := log.String()[read:]
 			if read += len(got); strings.Count(got, "\n") != 1 || !strings.Contains(got, logged) {
 				t.Errorf("the log is %s, want one line with %s", got, logged)

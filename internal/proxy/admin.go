@@ -48,6 +48,7 @@ type readiness struct {
 	Limits string  `json:"limits"`
 	Trial  string  `json:"limits_trial,omitempty"`
 	Error  string  `json:"limits_error,omitempty"`
+	RLS    string  `json:"rls_error,omitempty"`
 	Store  string  `json:"store"`
 	Detail string  `json:"store_error,omitempty"`
 	Shards []shard `json:"shards,omitempty"`
@@ -72,21 +73,22 @@ type shard struct {
 // the reply.
 func (p *Proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.Request) {
 	st := p.limits.Status()
-	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, Store: p.StoreKind()}
+	a := readiness{Ready: serving.Err() == nil, Limits: "version " + st.Version, Trial: st.Trial, RLS: p.rls.configError(), Store: p.StoreKind()}
 	if st.Error != "" {
 		a.Limits, a.Error = "stale, version "+st.Version+" is in use", st.Error
 	}
 	if p.cluster != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 		defer cancel()
-		if err := p.cluster.Ping(ctx); err != nil {
+		shards, err := p.cluster.PingShards(ctx)
+		if err != nil {
 			a.Detail = err.Error()
 			// A store that refuses new connections decides over those that are open.
-			decides := slices.ContainsFunc(p.cluster.Shards(), func(sh cluster.Shard) bool { return sh.Err == nil })
+			decides := slices.ContainsFunc(shards, func(sh cluster.Shard) bool { return sh.Err == nil })
 			forbidden := cluster.Forbidden(err) && !decides
 			a.Ready = a.Ready && !forbidden && (p.reached() || !p.settings.ReadyNeedsStore)
 		}
-		for _, sh := range p.cluster.Shards() {
+		for _, sh := range shards {
 			d := describeShard(sh, time.Now())
 			a.Shards = append(a.Shards, shard{d.Addr, d.Breaker, d.Error, d.NextProbe.Milliseconds()})
 			a.Ready = a.Ready && !cluster.Forbidden(sh.Err)

@@ -46,6 +46,9 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 	return &fileSource{source, s.Limits, log, reload}, nil
 }
 
+// LogsChanges returns false: each change is a reload.
+func (f *fileSource) LogsChanges() bool { return false }
+
 // Cell returns nil: only a table has cells.
 func (f *fileSource) Cell() *cell { return nil }
 

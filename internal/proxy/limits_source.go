@@ -16,6 +16,8 @@ type limitsSource interface {
 	Set() *limit.Set
 	OnChange(apply func(*limit.Set))
 	Reload() error
+	// LogsChanges reports whether the source logs the changes of its limits itself.
+	LogsChanges() bool
 	Status() config.LimitsStatus
 	// Threshold is the share of all requests, 0 to 1, that canary limits may deny beyond
 	// the denials of the current limits.
@@ -49,19 +51,33 @@ func reload(source limitsSource, by string, log *slog.Logger) error {
 	case err != nil && by == byClient:
 	case err != nil:
 		log.Error("failed to reload the limits, keeping the last good ones", "by", by, "version", st.Version, "error", err)
+	case before.Error == "" && source.LogsChanges():
 	case st.Version != before.Version || st.Trial != before.Trial || before.Error != "":
-		log.Info("limits reloaded", "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial, "changes", strings.Join(limit.Changes(set, source.Set()), "; "))
+		log.Info(reloaded, "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial, "changes", changesText(before.Error, set, source.Set()))
 	case by == bySignal:
 		log.Info("limits are unchanged", "by", by, "version", st.Version)
 	}
 	return err
 }
 
+// changesText describes the changes from one set to the next. Failed is the error before.
+func changesText(failed string, before, after *limit.Set) string {
+	changes := limit.Changes(before, after)
+	if len(changes) == 0 && failed != "" {
+		return "none, and the limits have no error any more"
+	}
+	return strings.Join(changes, "; ")
+}
+
+// reloaded is the line about limits that came into use.
+const reloaded = "limits reloaded"
+
 // The causes of a reload.
 const (
-	byFileChange = "change of the file"
-	bySignal     = "SIGHUP"
-	byClient     = "RL.CONFIG RELOAD"
+	byTableChange = "change of the table"
+	byFileChange  = "change of the file"
+	bySignal      = "SIGHUP"
+	byClient      = "RL.CONFIG RELOAD"
 )
 
 // compileOptions returns the options of the settings that limits are checked against.

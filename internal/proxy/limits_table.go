@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -34,6 +35,7 @@ type tableSource struct {
 	follower    *catalog.Syncer
 	lookup      *catalog.TenantFetcher
 	close       func(context.Context) error // closes the subscription to changes
+	changes     *changeLog
 	log         *slog.Logger
 	reload      <-chan os.Signal
 	started     atomic.Bool // set once decisions are made
@@ -104,8 +106,20 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, reload
 		t.Close()
 		return nil, err
 	}
+	t.changes = newChangeLog(t.name, t.Set(), log)
 	return t, nil
 }
+
+// OnChange makes later changes pass the limits to apply, and logs them.
+func (t *tableSource) OnChange(apply func(*limit.Set)) {
+	t.Catalog.OnChange(func(set *limit.Set) {
+		apply(set)
+		t.changes.use(set)
+	})
+}
+
+// LogsChanges returns true.
+func (t *tableSource) LogsChanges() bool { return true }
 
 // Close ends the subscription.
 func (t *tableSource) Close() {
@@ -116,15 +130,24 @@ func (t *tableSource) Close() {
 	}
 }
 
-// Reload reads the whole table again, and retries a revision that failed to compile.
+// Reload reads the whole table again, and retries a revision that failed to compile. Items that cannot be
+// used are an error.
 func (t *tableSource) Reload() error {
 	ctx, cancel := context.WithTimeout(context.Background(), awsclient.Timeout)
 	defer cancel()
 	again := t.rolloutGate.clearBroken()
-	if err := t.follower.Refresh(ctx); err != nil || !again {
+	if err := t.follower.Refresh(ctx); err != nil {
 		return err
 	}
-	return t.Recompile()
+	if again {
+		if err := t.Recompile(); err != nil {
+			return err
+		}
+	}
+	if bad := t.Catalog.Status().Error; bad != "" {
+		return fmt.Errorf("items of the table cannot be used, and their last good versions stay in use: %s; push them corrected", bad)
+	}
+	return t.rolloutGate.failure()
 }
 
 // Status describes the limits in use.
@@ -157,7 +180,7 @@ func (t *tableSource) RegisterMetrics(r *prometheus.Registry) {
 func (t *tableSource) Run(ctx context.Context) error {
 	defer t.Close()
 	t.started.Store(true)
-	parts := []run.Part{t.follower.Run, t.lookup.Run, t.reloadOnSignal}
+	parts := []run.Part{t.follower.Run, t.lookup.Run, t.reloadOnSignal, t.changes.run}
 	if t.cell != nil {
 		parts = append(parts, t.cell.run)
 	}

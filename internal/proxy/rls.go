@@ -28,8 +28,9 @@ const defaultNearLimit = 0.8
 type rateLimitService struct {
 	service *envoy.Service
 	server  *envoy.Server
-	follow  run.Part    // follows the configuration
-	healthy func() bool // there is a configuration, or none is needed
+	follow  run.Part      // follows the configuration
+	healthy func() bool   // there is a configuration, or none is needed
+	problem func() string // why the configuration in use is not the newest, or ""
 	front   net.Listener
 	http    net.Listener // nil without the setting, as debug is
 	debug   net.Listener
@@ -67,7 +68,7 @@ func (p *Proxy) openRateLimitService(addrs *limit.AddrHasher) (r *rateLimitServi
 	if err := r.listen(p.settings); err != nil {
 		return nil, err
 	}
-	watch := wrongport.Plain
+	watch := wrongport.GRPC
 	if encrypted != nil {
 		watch = wrongport.Encrypted
 	}
@@ -161,6 +162,18 @@ func (r *rateLimitService) debugPaths() http.Handler {
 	mux.HandleFunc("POST /explain", r.service.Explain)
 	mux.Handle("GET /stats", promhttp.HandlerFor(stats, promhttp.HandlerOpts{}))
 	return adminserver.Advise(mux, "the paths are GET /rlconfig, GET /stats and POST /explain", envoy.ExampleJSON)
+}
+
+// configError returns the first problem of the configuration while an earlier one is in use, or "".
+func (r *rateLimitService) configError() string {
+	if r == nil || r.problem == nil {
+		return ""
+	}
+	first, others, more := strings.Cut(r.problem(), "\n")
+	if more {
+		first += fmt.Sprintf("; and %d more", 1+strings.Count(strings.TrimSpace(others), "\n"))
+	}
+	return first
 }
 
 // addr returns the address of gRPC, or off.

@@ -31,7 +31,7 @@ func (r *rateLimitService) openConfig(s *config.RLS, log *slog.Logger) error {
 		return config.Mistake("the rate limit service needs limits: name their folder by --rls-config, or domains that --limits has by --rls-native")
 	}
 	folder := envoy.NewFolder(s.Config, s.Extensions, opts, r.service, log)
-	r.follow, r.healthy = folder.Run, folder.Loaded
+	r.follow, r.healthy, r.problem = folder.Run, folder.Loaded, folder.Problem
 	if err := folder.Load(); err != nil && s.ForceStart {
 		folder.Failed(err)
 	} else if err != nil {
@@ -78,6 +78,12 @@ func (r *rateLimitService) openXDS(s *config.RLS, opts rlsconfig.Options, log *s
 	}
 	r.follow = func(ctx context.Context) error { return run.All(ctx, client.Run, resources.Run) }
 	r.healthy = func() bool { return client.Status().Loaded }
+	r.problem = func() string {
+		if err := client.Status().Err; err != nil {
+			return err.Error()
+		}
+		return ""
+	}
 	return nil
 }
 

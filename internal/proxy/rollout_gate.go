@@ -177,6 +177,13 @@ func (g *rolloutGate) clearBroken() bool {
 	return broken
 }
 
+// failure returns the error of the last compilation of the canary revision.
+func (g *rolloutGate) failure() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failed
+}
+
 // describe returns the current canary and its error.
 func (g *rolloutGate) describe(set *limit.Set) (trial, failed string) {
 	if next, share := set.Trial(); next != nil {

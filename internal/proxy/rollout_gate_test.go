@@ -27,6 +27,7 @@ func gated(t *testing.T, body string, items ...table.Item) *tableSource {
 	if err := src.Load(items); err != nil {
 		t.Fatal(err)
 	}
+	src.changes = newChangeLog(s.Limits, src.Set(), log)
 	return src
 }
 

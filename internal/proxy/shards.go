@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,7 +59,7 @@ func (p *Proxy) storeMetrics() metrics.Store {
 	return all
 }
 
-// shards reads the breakers for RL.CONFIG SHARDS. While no master is known it returns one entry without
+// shards pings the masters and reads the breakers for RL.CONFIG SHARDS. While no master is known it returns one entry without
 // an address, with the reason.
 func (p *Proxy) shards() []commands.Shard {
 	if p.cluster == nil {
@@ -68,16 +69,22 @@ func (p *Proxy) shards() []commands.Shard {
 		return []commands.Shard{{Breaker: breaker.Open.String(), Error: err.Error()}}
 	}
 	var all []commands.Shard
-	for _, sh := range p.cluster.Shards() {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
+	defer cancel()
+	shards, _ := p.cluster.PingShards(ctx)
+	for _, sh := range shards {
 		all = append(all, describeShard(sh, time.Now()))
 	}
 	return all
 }
 
+// describeShard describes a master. The error of its ping counts if no call has failed.
 func describeShard(sh cluster.Shard, now time.Time) commands.Shard {
 	c := commands.Shard{Addr: sh.Addr, Breaker: sh.State.String()}
 	if sh.Err != nil {
-		c.Error, c.Failing = sh.Err.Error(), max(0, now.Sub(sh.Since))
+		c.Error, c.Failing = cluster.Describe(sh.Err), max(0, now.Sub(sh.Since))
+	} else if sh.Ping != nil {
+		c.Error = "ping: " + cluster.Describe(sh.Ping)
 	}
 	if !sh.Probe.IsZero() {
 		c.NextProbe = max(0, sh.Probe.Sub(now))

@@ -156,7 +156,7 @@ func (p *Proxy) warnWithout(ctx context.Context) {
 // whyWithout says why a proxy starts without its store, which has returned an error.
 func whyWithout(err error) string {
 	if cluster.Full(err) {
-		return "it has no memory left: raise its maxmemory, and set maxmemory-policy noeviction"
+		return cluster.NoMemory
 	}
 	return "it cannot be reached"
 }

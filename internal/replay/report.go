@@ -276,7 +276,7 @@ func Against(ctx context.Context, client *redis.Client, log io.Reader, set *limi
 	}
 	t := newTally(set, true)
 	if version != set.Version {
-		t.report.Warnings = append(t.report.Warnings, fmt.Sprintf("the proxy runs limits version %s, this file is %s", version, set.Version))
+		t.report.Warnings = append(t.report.Warnings, fmt.Sprintf("the proxy runs limits version %s, this file is %s: limits of the file that the proxy does not have decided nothing, whatever the table shows", version, set.Version))
 	}
 	s, err := run(ctx, log, opts, d, t.add)
 	if err != nil {

@@ -1,14 +1,16 @@
 // Package wrongport reports clients that speak another protocol than the port that they have connected
-// to: their errors alone do not show that.
+// to, and answers them in their own where that is possible: their errors alone do not show the reason.
 package wrongport
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/logthrottle"
@@ -19,11 +21,26 @@ const (
 	pause = time.Minute
 	// handshake is the first byte of a TLS connection, and array that of a command of Redis.
 	handshake, array = 0x16, '*'
+	// answerTime bounds writing an answer, and lingerTime and lingerBytes what is read afterwards, so that
+	// the end of the connection does not overtake the answer.
+	answerTime, lingerTime, lingerBytes = time.Second, 100 * time.Millisecond, 16 << 10
 
 	withoutTLS = "received a connection without TLS on a TLS port"
 	withTLS    = "received a TLS connection on a port without TLS"
 	redis      = "received a Redis command on a port for HTTP"
+	redisGRPC  = "received a Redis command on a port for gRPC"
+	httpGRPC   = "received an HTTP/1 request on a port for gRPC"
+
+	redisAnswer = "-ERR this port speaks HTTP: Redis clients connect to the address of --listen\r\n"
+	grpcAnswer  = "-ERR this port speaks gRPC: Redis clients connect to the address of --listen\r\n"
+	tlsAnswer   = "-ERR this port speaks TLS: connect by TLS, as redis-cli --tls does\r\n"
+	badRequest  = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+	http1Answer = badRequest + "This port speaks gRPC: requests as JSON are sent to the address of --rls-http.\n"
+	httpsAnswer = badRequest + "Client sent an HTTP request to an HTTPS server: write https://.\n"
 )
+
+// finding is what the first bytes of a connection show: a line for the log, and an answer, or "".
+type finding struct{ line, answer string }
 
 // reports are the lines about one listener.
 type reports struct {
@@ -34,7 +51,7 @@ type reports struct {
 
 func newReports(l net.Listener, log *slog.Logger) *reports {
 	r := &reports{addr: l.Addr().String(), log: log, lines: map[string]*logthrottle.Throttle{}}
-	for _, text := range [...]string{withoutTLS, withTLS, redis} {
+	for _, text := range [...]string{withoutTLS, withTLS, redis, redisGRPC, httpGRPC} {
 		r.lines[text] = &logthrottle.Throttle{Period: pause}
 	}
 	return r
@@ -49,33 +66,68 @@ func (r *reports) report(text string) {
 
 // Plain returns a listener for HTTP without TLS that reports clients of Redis and of TLS.
 func Plain(l net.Listener, log *slog.Logger) net.Listener {
-	return &listener{l, newReports(l, log), func(first byte) string {
-		switch first {
+	return &listener{l, newReports(l, log), func(first []byte) finding {
+		switch first[0] {
 		case handshake:
-			return withTLS
+			return finding{line: withTLS}
 		case array:
-			return redis
+			return finding{redis, redisAnswer}
 		}
-		return ""
-	}}
+		return finding{}
+	}, false}
+}
+
+// GRPC returns a listener for gRPC without TLS that reports clients of Redis, of HTTP/1 and of TLS. What the
+// server writes to a connection before its client has sent anything, such as its settings, is sent then.
+func GRPC(l net.Listener, log *slog.Logger) net.Listener {
+	return &listener{l, newReports(l, log), func(first []byte) finding {
+		switch {
+		case first[0] == handshake:
+			return finding{line: withTLS}
+		case first[0] == array:
+			return finding{redisGRPC, grpcAnswer}
+		case isHTTP1(first):
+			return finding{httpGRPC, http1Answer}
+		}
+		return finding{}
+	}, true}
 }
 
 // Encrypted returns a listener below TLS that reports clients without TLS.
 func Encrypted(l net.Listener, log *slog.Logger) net.Listener {
-	return &listener{l, newReports(l, log), func(first byte) string {
-		if first == handshake {
-			return ""
+	return &listener{l, newReports(l, log), func(first []byte) finding {
+		switch {
+		case first[0] == handshake:
+			return finding{}
+		case first[0] == array:
+			return finding{withoutTLS, tlsAnswer}
+		case isHTTP1(first):
+			return finding{withoutTLS, httpsAnswer}
 		}
-		return withoutTLS
-	}}
+		return finding{line: withoutTLS}
+	}, false}
 }
 
-// listener has connections whose first byte is looked at.
+// isHTTP1 reports whether the first bytes of a connection are those of a method. HTTP/2 begins with PRI.
+func isHTTP1(first []byte) bool {
+	if len(first) < 4 {
+		return false
+	}
+	switch string(first[:4]) {
+	case "GET ", "HEAD", "POST", "PUT ", "PATC", "DELE", "OPTI":
+		return true
+	}
+	return false
+}
+
+// listener has connections whose first bytes are looked at.
 type listener struct {
 	net.Listener
 	reports *reports
-	// wrong returns the line for the first byte of a connection, or "".
-	wrong func(first byte) string
+	// wrong returns what the first bytes of a connection show, of which there is at least one.
+	wrong func(first []byte) finding
+	// holds makes connections hold back what is written before the first bytes have come.
+	holds bool
 }
 
 // Accept implements net.Listener.
@@ -84,7 +136,9 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, of: l}, nil
+	made := &conn{Conn: c, of: l}
+	made.begun.Store(!l.holds)
+	return made, nil
 }
 
 // conn is a connection of a listener.
@@ -92,15 +146,81 @@ type conn struct {
 	net.Conn
 	of   *listener
 	once sync.Once
+
+	begun atomic.Bool // nothing is held back any more
+	mu    sync.Mutex  // guards held, and begun while something is held back
+	held  []byte
 }
 
-// Read implements net.Conn.
+// maxHeld bounds what a connection holds back, in bytes.
+const maxHeld = 4 << 10
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	if !c.begun.Load() {
+		if c.hold(b) {
+			return len(b), nil
+		}
+		if err := c.begin(); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(b)
+}
+
+// hold holds back what is written, and reports whether it does. It does not once much is written.
+func (c *conn) hold(b []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun.Load() || len(c.held)+len(b) > maxHeld {
+		return false
+	}
+	c.held = append(c.held, b...)
+	return true
+}
+
+// begin sends what was held back.
+func (c *conn) begin() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	if len(c.held) > 0 {
+		_, err = c.Conn.Write(c.held)
+	}
+	c.held = nil
+	c.begun.Store(true)
+	return err
+}
+
+// Read implements net.Conn. A connection that got an answer has ended.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 {
-		c.once.Do(func() { c.of.reports.report(c.of.wrong(b[0])) })
+	if n == 0 {
+		return n, err
 	}
+	c.once.Do(func() {
+		found := c.of.wrong(b[:n])
+		if c.of.reports.report(found.line); found.answer != "" {
+			answer(c.Conn, found.answer)
+			n, err = 0, io.EOF
+		} else if !c.begun.Load() {
+			err = errors.Join(err, c.begin())
+		}
+	})
 	return n, err
+}
+
+// answer writes an answer to a connection that is about to be closed.
+func answer(c net.Conn, text string) {
+	_ = c.SetDeadline(time.Now().Add(answerTime))
+	if _, err := io.WriteString(c, text); err != nil {
+		return
+	}
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_ = c.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, c, lingerBytes)
 }
 
 // CloseWrite closes the side of this program, which net/http does behind an error.
@@ -143,6 +263,7 @@ func (c *tlsConn) HandshakeContext(ctx context.Context) error {
 	err := c.Conn.HandshakeContext(ctx)
 	if notTLS := (tls.RecordHeaderError{}); errors.As(err, &notTLS) && notTLS.Conn != nil { // it is set for the first record
 		c.reports.report(withoutTLS)
+		answer(notTLS.Conn, tlsAnswer)
 	}
 	return err
 }

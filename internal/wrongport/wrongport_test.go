@@ -16,18 +16,26 @@ import (
 func TestReports(t *testing.T) {
 	plain := func(l net.Listener, log *slog.Logger) net.Listener { return Plain(l, log) }
 	encrypted := func(l net.Listener, log *slog.Logger) net.Listener { return Encrypted(l, log) }
+	grpc := func(l net.Listener, log *slog.Logger) net.Listener { return GRPC(l, log) }
 	byTLS := func(l net.Listener, log *slog.Logger) net.Listener { return NewTLSListener(l, &tls.Config{}, log) }
 	for _, row := range []struct {
 		watch      func(net.Listener, *slog.Logger) net.Listener
 		send, want string
+		answer     string
 	}{
-		{plain, "GET / HTTP/1.1\r\n\r\n", ""},
-		{plain, "*1\r\n$4\r\nPING\r\n", redis},
-		{plain, "\x16\x03\x01\x00\x01", withTLS},
-		{encrypted, "\x16\x03\x01\x00\x01", ""},
-		{encrypted, "*1\r\n$4\r\nPING\r\n", withoutTLS},
-		{byTLS, "\x16\x03\x01\x00\x01\x01", ""},
-		{byTLS, "*1\r\n$4\r\nPING\r\n", withoutTLS},
+		{plain, "GET / HTTP/1.1\r\n\r\n", "", ""},
+		{plain, "*1\r\n$4\r\nPING\r\n", redis, redisAnswer},
+		{plain, "\x16\x03\x01\x00\x01", withTLS, ""},
+		{grpc, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", ""},
+		{grpc, "POST /json HTTP/1.1\r\n\r\n", httpGRPC, http1Answer},
+		{grpc, "*1\r\n$4\r\nPING\r\n", redisGRPC, grpcAnswer},
+		{grpc, "\x16\x03\x01\x00\x01", withTLS, ""},
+		{encrypted, "\x16\x03\x01\x00\x01", "", ""},
+		{encrypted, "*1\r\n$4\r\nPING\r\n", withoutTLS, tlsAnswer},
+		{encrypted, "GET / HTTP/1.1\r\n\r\n", withoutTLS, httpsAnswer},
+		{encrypted, "PING\r\n", withoutTLS, ""},
+		{byTLS, "\x16\x03\x01\x00\x01\x01", "", ""},
+		{byTLS, "*1\r\n$4\r\nPING\r\n", withoutTLS, tlsAnswer},
 	} {
 		var log syncbuffer.Buffer
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,7 +44,9 @@ func TestReports(t *testing.T) {
 		}
 		l = row.watch(l, slog.New(slog.NewTextHandler(&log, nil)))
 		for range 2 {
-			receive(t, l, row.send)
+			if got := receive(t, l, row.send); got != row.answer {
+				t.Errorf("%q: answered %q", row.send, got)
+			}
 		}
 		_ = l.Close()
 		lines := strings.Count(log.String(), "\n")
@@ -46,8 +56,9 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// receive makes a listener receive a text on a connection of its own.
-func receive(t *testing.T, l net.Listener, text string) {
+// receive makes a listener receive a text on a connection of its own, and returns the answer but for alerts
+// of TLS.
+func receive(t *testing.T, l net.Listener, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
@@ -64,5 +75,49 @@ func receive(t *testing.T, l net.Listener, text string) {
 	} else {
 		_, _ = io.ReadAll(accepted)
 	}
-	_, _ = accepted.Close(), c.Close()
+	_ = accepted.Close()
+	got, _ := io.ReadAll(c)
+	_ = c.Close()
+	if before, _, alert := strings.Cut(string(got), "\x15\x03"); alert {
+		return before
+	}
+	return string(got)
+}
+
+// TestHeldBack: what a gRPC server writes first comes before an answer to the right protocol, and does not
+// reach a client of another one.
+func TestHeldBack(t *testing.T) {
+	for _, row := range []struct{ send, want string }{
+		{"PRI * HTTP/2.0\r\n\r\n", "settings, more"}, {"GET / HTTP/1.1\r\n\r\n", http1Answer},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l = GRPC(l, slog.New(slog.DiscardHandler))
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, first := io.WriteString(accepted, "settings, ")
+		_, err = io.WriteString(c, row.send)
+		_, read := accepted.Read(make([]byte, 24))
+		if read == nil {
+			_, read = io.WriteString(accepted, "more")
+		} else if errors.Is(read, io.EOF) {
+			read = nil
+		}
+		_ = accepted.Close()
+		if err = errors.Join(first, err, read); err != nil {
+			t.Error(err)
+		}
+		if got, _ := io.ReadAll(c); string(got) != row.want {
+			t.Errorf("%q: the client got %q", row.send, got)
+		}
+		_, _ = c.Close(), l.Close()
+	}
 }

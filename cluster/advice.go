@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"errors"
+	"io"
+	"strings"
+)
+
+// NoMemory describes a node for which Full is true.
+const NoMemory = "it has no memory left: raise its maxmemory, and set maxmemory-policy noeviction"
+
+// Describe describes the failure of a call for an operator: the error, and the next step if it is known.
+func Describe(err error) string {
+	advice := advise(err)
+	if advice == "" {
+		return describe(err)
+	}
+	if kindOf(err) == KindAuth { // the advice has the error
+		return advice
+	}
+	return describe(err) + "; " + advice
+}
+
+// causeOf returns why there is no connection, if err is that there is none, and otherwise err.
+func causeOf(err error) error {
+	if down := new(downError); errors.As(err, &down) {
+		return down.cause
+	}
+	return err
+}
+
+// describe returns the text of an error. The end of a connection is described as such.
+func describe(err error) string {
+	text := err.Error()
+	if down := new(downError); errors.As(err, &down) {
+		return strings.TrimSuffix(text, down.cause.Error()) + describe(down.cause)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if before, ok := strings.CutSuffix(text, "EOF"); ok {
+			return strings.TrimSuffix(before, "unexpected ") + "the node closed the connection"
+		}
+	}
+	return text
+}
+
+// advise returns the next step for the failure of a call, or "".
+func advise(err error) string {
+	switch kindOf(err) {
+	case KindTimeout: // often this host's fault
+		return "no answer within --decision-timeout: look at the load of both hosts, or raise it"
+	case KindOverload:
+		return "calls waited in this proxy for half of --decision-timeout: the node answers slowly, or this host has too much to do"
+	case KindNetwork:
+		return "look whether the node runs: the backstop decides for it until it answers or a replica replaces it"
+	case KindOOM:
+		return NoMemory
+	case KindAuth:
+		return explainRefusal(causeOf(err))
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,121 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/catalog"
+	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// limitsOfRate is a limits file with one limit.
+func limitsOfRate(rate string) string {
+	return "version: 1\ndefault_plan: free\nplans:\n  free:\n    - {id: tenant, by: [tenant], rate: " + rate + "}\n"
+}
+
+// TestReload: the answer and the line of a reload report limits that are not in use, and why.
+func TestReload(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(limitsOfRate("10/s"))
+	var out syncbuffer.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	source, err := openFile(&config.Settings{Limits: path, LimitsCanary: 2000, CanaryThreshold: 100}, log, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := source.Set().Version
+	for _, row := range []struct {
+		name, content string
+		abort         bool
+		err, line     string // parts of the error and of the line
+	}{
+		{"changed", limitsOfRate("20/s"), false, "", "tenant 10/s burst 10 -> 20/s burst 20"},
+		{"aborted", limitsOfRate("20/s"), true, "was taken back, and waits for another file: it denies; change the file, or restore that of version " + first + ", which is in use", ""},
+		{"restored", limitsOfRate("10/s"), false, "", `changes="none, and the limits have no error any more"`},
+		{"bad", limitsOfRate("0/s"), false, "rate of zero", ""},
+		{"good again", limitsOfRate("10/s"), false, "", `changes="none, and the limits have no error any more"`},
+	} {
+		if row.abort {
+			if err := source.TakeBack("", "it denies"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(row.content)
+		logged := len(out.String())
+		err := reload(source, byClient, log)
+		if err == nil != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
+			t.Errorf("%s: %v", row.name, err)
+		}
+		if line := out.String()[logged:]; (line == "") != (row.line == "") || !strings.Contains(line, row.line) {
+			t.Errorf("%s: logged %q", row.name, line)
+		}
+	}
+}
+
+// scanned is a table of items in memory.
+type scanned struct{ items *[]table.Item }
+
+func (s scanned) Scan(context.Context) ([]table.Item, error) { return *s.items, nil }
+
+// TestReloadOfTable: the answer to a reload names the items of a table that cannot be used.
+func TestReloadOfTable(t *testing.T) {
+	items := gateItems()
+	src := gated(t, `{"revision":0}`, items...)
+	src.follower = catalog.NewSyncer(src.Catalog, scanned{&items}, nil, "", nil)
+	if err := reload(src, byClient, src.log); err != nil {
+		t.Errorf("a good table: %v", err)
+	}
+	bad := gateItem("TENANT#acme", `{"plan": "none"}`)
+	bad.Version = 2
+	items = append(slices.DeleteFunc(slices.Clone(items), func(it table.Item) bool { return it.Key == bad.Key }), bad)
+	const want = "items of the table cannot be used, and their last good versions stay in use: TENANT#acme, version 2: "
+	if err := reload(src, byClient, src.log); err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "; push them corrected") {
+		t.Errorf("a bad item: %v", err)
+	}
+}
+
+// TestTableChanges: changes of a table are logged, those of a pause in one line, and none twice.
+func TestTableChanges(t *testing.T) {
+	var out syncbuffer.Buffer
+	items := gateItems()
+	src := gated(t, `{"revision":0}`, items...)
+	src.changes.log, src.changes.pause = slog.New(slog.NewTextHandler(&out, nil)), time.Hour
+	src.OnChange(func(*limit.Set) {})
+	src.follower = catalog.NewSyncer(src.Catalog, scanned{&items}, nil, "", nil)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- src.changes.run(ctx) }()
+	items = append(items, gateItem("TENANT#beta", `{"plan": "free"}`))
+	if err := reload(src, byClient, src.changes.log); err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 {
+		if strings.Contains(out.String(), "beta") {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	src.Apply([]table.Item{gateItem("TENANT#gamma", `{"plan": "free"}`)}) // during the pause
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `msg="limits reloaded" by="change of the table"`) || !strings.Contains(got, `source=dynamodb://limits trial="" changes="tenant beta is new"`) {
+		t.Errorf("logged %s", got)
+	}
+}
