@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/logthrottle"
@@ -74,11 +73,10 @@ func Plain(l net.Listener, log *slog.Logger) net.Listener {
 			return finding{redis, redisAnswer}
 		}
 		return finding{}
-	}, false}
+	}}
 }
 
-// GRPC returns a listener for gRPC without TLS that reports clients of Redis, of HTTP/1 and of TLS. What the
-// server writes to a connection before its client has sent anything, such as its settings, is sent then.
+// GRPC returns a listener for gRPC without TLS that reports clients of Redis, of HTTP/1 and of TLS.
 func GRPC(l net.Listener, log *slog.Logger) net.Listener {
 	return &listener{l, newReports(l, log), func(first []byte) finding {
 		switch {
@@ -90,7 +88,7 @@ func GRPC(l net.Listener, log *slog.Logger) net.Listener {
 			return finding{httpGRPC, http1Answer}
 		}
 		return finding{}
-	}, true}
+	}}
 }
 
 // Encrypted returns a listener below TLS that reports clients without TLS.
@@ -105,7 +103,7 @@ func Encrypted(l net.Listener, log *slog.Logger) net.Listener {
 			return finding{withoutTLS, httpsAnswer}
 		}
 		return finding{line: withoutTLS}
-	}, false}
+	}}
 }
 
 // isHTTP1 reports whether the first bytes of a connection are those of a method. HTTP/2 begins with PRI.
@@ -126,8 +124,6 @@ type listener struct {
 	reports *reports
 	// wrong returns what the first bytes of a connection show, of which there is at least one.
 	wrong func(first []byte) finding
-	// holds makes connections hold back what is written before the first bytes have come.
-	holds bool
 }
 
 // Accept implements net.Listener.
@@ -136,9 +132,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &conn{Conn: c, of: l}
-	made.begun.Store(!l.holds)
-	return made, nil
+	return &conn{Conn: c, of: l}, nil
 }
 
 // conn is a connection of a listener.
@@ -146,50 +140,6 @@ type conn struct {
 	net.Conn
 	of   *listener
 	once sync.Once
-
-	begun atomic.Bool // nothing is held back any more
-	mu    sync.Mutex  // guards held, and begun while something is held back
-	held  []byte
-}
-
-// maxHeld bounds what a connection holds back, in bytes.
-const maxHeld = 4 << 10
-
-// Write implements net.Conn.
-func (c *conn) Write(b []byte) (int, error) {
-	if !c.begun.Load() {
-		if c.hold(b) {
-			return len(b), nil
-		}
-		if err := c.begin(); err != nil {
-			return 0, err
-		}
-	}
-	return c.Conn.Write(b)
-}
-
-// hold holds back what is written, and reports whether it does. It does not once much is written.
-func (c *conn) hold(b []byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.begun.Load() || len(c.held)+len(b) > maxHeld {
-		return false
-	}
-	c.held = append(c.held, b...)
-	return true
-}
-
-// begin sends what was held back.
-func (c *conn) begin() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var err error
-	if len(c.held) > 0 {
-		_, err = c.Conn.Write(c.held)
-	}
-	c.held = nil
-	c.begun.Store(true)
-	return err
 }
 
 // Read implements net.Conn. A connection that got an answer has ended.
@@ -203,8 +153,6 @@ func (c *conn) Read(b []byte) (int, error) {
 		if c.of.reports.report(found.line); found.answer != "" {
 			answer(c.Conn, found.answer)
 			n, err = 0, io.EOF
-		} else if !c.begun.Load() {
-			err = errors.Join(err, c.begin())
 		}
 	})
 	return n, err
