@@ -131,6 +131,11 @@ func (c *conn) begin() error {
 	c.encoder = hpack.NewEncoder(&c.block)
 	c.fields.init()
 	c.ending.init(&c.server.opts, c.accepted)
+	if err := c.readPreface(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	err := errors.Join(
 		c.framer.WriteSettings(
 			http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: maxStreams},
@@ -138,28 +143,9 @@ func (c *conn) begin() error {
 			http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: maxHeaderList},
 		),
 		c.framer.WriteWindowUpdate(0, receiveWindow-initialWindow),
-		c.flush(),
+		c.write(),
 	)
 	if err != nil {
-		return err
-	}
-	return c.readPreface()
-}
-
-var errPreface = errors.New("the connection does not begin as HTTP/2 does")
-
-// readPreface reads the first bytes of a client, and the settings that must follow.
-func (c *conn) readPreface() error {
-	for n := 1; n <= len(http2.ClientPreface); n++ { // a client of another protocol may wait after fewer bytes
-		got, err := c.in.Peek(n)
-		if err != nil {
-			return err
-		}
-		if got[n-1] != http2.ClientPreface[n-1] {
-			return errPreface
-		}
-	}
-	if _, err := c.in.Discard(len(http2.ClientPreface)); err != nil {
 		return err
 	}
 	f, err := c.framer.ReadFrame()
@@ -171,9 +157,25 @@ func (c *conn) readPreface() error {
 		return errPreface
 	}
 	_ = c.socket.SetDeadline(time.Time{})
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return cmp.Or(c.onSettings(settings), c.write())
+}
+
+var errPreface = errors.New("the connection does not begin as HTTP/2 does")
+
+// readPreface reads the first bytes of a client. Nothing is written before them: a client of another protocol could
+// not read it.
+func (c *conn) readPreface() error {
+	for n := 1; n <= len(http2.ClientPreface); n++ { // such a client may wait after fewer bytes
+		got, err := c.in.Peek(n)
+		if err != nil {
+			return err
+		}
+		if got[n-1] != http2.ClientPreface[n-1] {
+			return errPreface
+		}
+	}
+	_, err := c.in.Discard(len(http2.ClientPreface))
+	return err
 }
 
 // await waits until a frame has arrived whole. Deadlines that pass meanwhile take effect.
@@ -249,13 +251,6 @@ func (c *conn) readFrames() error {
 		}
 	}
 	return nil
-}
-
-// flush writes the output.
-func (c *conn) flush() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.write()
 }
 
 // write writes the output. The mutex must be held: no goroutine has output for the connection meanwhile.
