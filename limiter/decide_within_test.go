@@ -44,8 +44,11 @@ func TestDecideWithin(t *testing.T) {
 				takes, within, whole time.Duration
 				source               limit.Source
 			}{
-				{0, 0, 0, limit.SourceStore}, {most - 1, most - 1, most - 1, limit.SourceStore}, {most + 1, most, most + 1, limit.SourceStore},
-				{timeout - 1, most, timeout - 1, limit.SourceStore}, {timeout + 1, most, timeout, limit.SourceBackstop},
+				{0, 0, 0, limit.SourceStore},
+				{most - 1, most - 1, most - 1, limit.SourceStore},
+				{most + 1, most, most + 1, limit.SourceStore},
+				{timeout - 1, most, timeout - 1, limit.SourceStore},
+				{timeout + 1, most, timeout, limit.SourceBackstop},
 			} {
 				store.takes = c.takes
 				b.Reset()

@@ -89,6 +89,7 @@ const (
 // errUnsorted is the error for a log that is further out of order than windowLines lines.
 var errUnsorted = errors.New("the log is not in the order of time")
 
+// ErrEmpty is returned for a log without a line.
 var ErrEmpty = errors.New("read access log: it is empty")
 
 // ErrNothing is returned for a log without a readable line.
