@@ -128,14 +128,18 @@ type plant struct {
 func planted(name string, words ...any) plant {
 	return plant{name, func(tb testing.TB, c *redis.Client, key string) {
 		tb.Helper()
-		c.Del(tb.Context(), key)
 		args := make([]any, len(words))
 		for i, w := range words {
 			if args[i] = w; w == "KEY" {
 				args[i] = key
 			}
 		}
-		if err := c.Do(tb.Context(), args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
+		_, err := c.TxPipelined(tb.Context(), func(tx redis.Pipeliner) error { // a heartbeat may write the key, too
+			tx.Del(tb.Context(), key)
+			tx.Do(tb.Context(), args...)
+			return nil
+		})
+		if err != nil && !errors.Is(err, redis.Nil) {
 			tb.Fatalf("plant %s: %v", name, err)
 		}
 	}}

@@ -12,7 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
+	"regexp"
 	"syscall"
 	"time"
 
@@ -130,6 +130,9 @@ type readinessReply struct {
 	body   []byte
 }
 
+// notHTTP matches the errors of net/http about a server that answers something else, or before it is asked.
+var notHTTP = regexp.MustCompile("malformed HTTP|readLoopPeekFail")
+
 // fetchReadiness asks /readyz. No proxy of the environment and no redirect leads it elsewhere.
 func fetchReadiness(ctx context.Context, addr string, encryption *tls.Config) (*readinessReply, error) {
 	scheme := "http"
@@ -148,7 +151,7 @@ func fetchReadiness(ctx context.Context, addr string, encryption *tls.Config) (*
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("nothing listens at %s: start limitgate, or name its --admin address by --addr", addr)
 	}
-	if errors.Is(err, io.EOF) || err != nil && strings.Contains(err.Error(), "malformed HTTP") {
+	if errors.Is(err, io.EOF) || err != nil && notHTTP.MatchString(err.Error()) {
 		return nil, fmt.Errorf("%s does not answer HTTP: name the --admin address of a limitgate", addr)
 	}
 	if err != nil {
