@@ -20,8 +20,6 @@ type round struct {
 	questions []*question
 	calls     []*grpcserver.Call // of the questions
 	batch     limiter.Batch
-	// asked are the questions of the requests of the batch.
-	asked []*question
 	// broken reports that a call of the limiter has panicked, and may still use the batch.
 	broken bool
 }
@@ -37,6 +35,13 @@ func (r *round) add(call *grpcserver.Call) *question {
 	}
 	r.calls = append(r.calls, call)
 	return r.questions[n]
+}
+
+// drop removes the question that was added last, and keeps its memory.
+func (r *round) drop() {
+	n := len(r.questions) - 1
+	r.questions[n].reset()
+	r.questions, r.calls = r.questions[:n], r.calls[:n]
 }
 
 // takeOut removes the question that was added last, and returns it. Its memory is not that of the round any
@@ -55,9 +60,8 @@ func (r *round) reset() {
 		q.reset()
 	}
 	r.batch.Reset()
-	clear(r.asked)
 	clear(r.calls)
-	r.questions, r.calls, r.asked = r.questions[:0], r.calls[:0], r.asked[:0]
+	r.questions, r.calls = r.questions[:0], r.calls[:0]
 }
 
 const (
@@ -83,7 +87,10 @@ func (s *Service) answerCalls(b *grpcserver.Batch) {
 		q := r.add(call)
 		s.parse(q, call)
 		switch {
-		case q.err != nil || !q.needsSeveralCalls():
+		case q.err != nil || q.asksNothing(): // it need not wait for the others
+			s.answerCall(q, call)
+			r.drop()
+		case !q.needsSeveralCalls():
 		case aloneSize+len(call.Message) > maxRound:
 			s.leave(r.takeOut())
 			further = append(further, call)
@@ -138,10 +145,8 @@ func (s *Service) answerAlone(q *question, call *grpcserver.Call) {
 
 // answerRound answers the requests of a round whose batch is decided.
 func (s *Service) answerRound(r *round) {
-	for i, q := range r.asked {
-		s.guard(q, func() { q.note(r.batch.Items(i)) })
-	}
 	for i, q := range r.questions {
+		s.guard(q, func() { q.note(r.batch.Items(i)) })
 		s.answerCall(q, r.calls[i])
 	}
 	if !r.broken {
@@ -257,16 +262,19 @@ func (q *question) needsSeveralCalls() bool {
 	return takes && q.over
 }
 
+// asksNothing reports whether a request is decided without the limiter, and makes q.ask otherwise.
+func (q *question) asksNothing() bool {
+	if q.needsSeveralCalls() {
+		return false
+	}
+	q.collect(roleTake)
+	return len(q.ask) == 0
+}
+
 // ask begins to decide the requests of a round. It returns false if Limiter.Await must be called.
 func (s *Service) ask(r *round) (decided bool) {
 	for _, q := range r.questions {
-		if q.err != nil {
-			continue
-		}
-		if q.collect(roleTake); len(q.ask) > 0 {
-			r.asked = append(r.asked, q)
-			r.batch.Requests = append(r.batch.Requests, q.request())
-		}
+		r.batch.Requests = append(r.batch.Requests, q.request())
 	}
-	return len(r.asked) == 0 || s.opts.Limiter.DecideWithin(&r.batch, patience)
+	return len(r.questions) == 0 || s.opts.Limiter.DecideWithin(&r.batch, patience)
 }
