@@ -41,8 +41,8 @@ const (
 type conn struct {
 	server *Server
 	socket net.Conn // below TLS
-	// interrupted is set to make the goroutine of run look at Server.draining. Begun is set when begin has
-	// ended: before, nothing is interrupted.
+	// interrupted is set to make the goroutine of run look at its deadlines, and at Server.draining. Begun is set
+	// when begin has ended: before, nothing is interrupted.
 	interrupted, begun atomic.Bool
 	accepted           time.Time
 
@@ -77,7 +77,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return &conn{server: s, socket: nc, net: nc, accepted: time.Now(), streams: map[uint32]*stream{}, flow: newFlow()}
 }
 
-// interrupt makes the goroutine of run look at Server.draining. It is safe for concurrent use.
+// interrupt makes the goroutine of run look at its deadlines, and at Server.draining. It is safe for concurrent use.
 func (c *conn) interrupt() {
 	c.interrupted.Store(true)
 	if c.begun.Load() {
