@@ -114,11 +114,13 @@ func serve(ctx context.Context, env *environment, settings *config.Settings) int
 		}
 		// The first signal drains. The handler is then gone, so a second signal ends the
 		// process.
-		context.AfterFunc(ctx, func() {
+		ending := func(ctx context.Context) error {
+			<-ctx.Done()
 			stop()
 			notify(sdnotify.Stopping)
-		})
-		err = run.Stages(ctx, p.Run, manager.Run)
+			return nil
+		}
+		err = run.All(ctx, ending, func(ctx context.Context) error { return run.Stages(ctx, p.Run, manager.Run) })
 	}
 	endLog()
 	if err != nil && strings.HasPrefix(err.Error(), storeClosed) {
