@@ -20,7 +20,7 @@ func FuzzGuard(f *testing.F) {
 		"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n*1\r\n$4\r\nQUIT\r\n", "*1\r\n$9223372036854775807\r\n",
 		"*9223372036854775807\r\n", "*1000000000\r\n", "*1\r\nXabc\r\n", "*1\r\n\r\n", "*1\r\n$04\r\nPING\r\n",
 		"ECHO \"a\\x41\\n\\q\" 'it\\'s' ab\"c d\"\r\n", "ECHO \"abc\r\n", "ECHO 'a'b\r\n", "a\x0bb \x0c c\r\n",
-		"POST / HTTP/1.1\r\nHost: x\r\n\r\n", "*1\r\n$5\r\nhOsT:\r\n", "PING\r\n*1\r\n$4\r\nPINGX",
+		"POST / HTTP/1.1\r\nHost: x\r\n\r\n", "*1\r\n$5\r\nhOsT:\r\n", "PING\r\n*1\r\n$4\r\nPINGX", "PING\r\n\x16\x03\x01",
 		"*" + strings.Repeat("1", 80), "*1\r\n$" + strings.Repeat("0", 80), strings.Repeat("x", 80),
 		"*3\r\n$60\r\n" + strings.Repeat("y", 60) + "\r\n$60\r\n" + strings.Repeat("z", 60) + "\r\n$60\r\n",
 	}

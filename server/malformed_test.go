@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"io"
 	"runtime"
 	"strings"
@@ -51,6 +52,8 @@ func TestMalformed(t *testing.T) {
 		{"browser, lower case", "post\r\n", httpReply},
 		{"browser gets", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", httpReply},
 		{"browser in RESP", "*1\r\n$4\r\nPOST\r\n", httpWordReply},
+		{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", tlsReply},
+		{"TLS behind a command", "PING\r\n\x16\x03\x01", "+PONG\r\n" + tlsReply},
 		{"what a browser smuggles", "PING\r\nPOST / HTTP/1.1\r\nPING\r\n", httpReply},
 	}
 	r := start(t, Options{})
@@ -89,6 +92,26 @@ func TestHTTPIsLogged(t *testing.T) {
 	}
 	const want = "received an HTTP request on the port for Redis clients"
 	if got := log(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) || !strings.Contains(got, "--admin") || !strings.Contains(got, "--http") {
+		t.Errorf("the log is\n%swant one line with %q", got, want)
+	}
+}
+
+// TestTLSIsLogged: TLS connections are logged once a minute, with what to change. Their clients need not
+// wait for a deadline.
+func TestTLSIsLogged(t *testing.T) {
+	log := capture(t)
+	r := start(t, Options{})
+	for range 3 {
+		conn, err := tls.Dial("tcp", r.addr, &tls.Config{ServerName: "limitgate"})
+		if err == nil {
+			conn.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "does not look like a TLS handshake") {
+			t.Errorf("the client's error is %v", err)
+		}
+	}
+	const want = "received a TLS connection on a port without TLS"
+	if got := log(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) || !strings.Contains(got, "--tls-cert") {
 		t.Errorf("the log is\n%swant one line with %q", got, want)
 	}
 }

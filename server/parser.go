@@ -43,7 +43,7 @@ func (f *commandParser) reset() {
 // advance continues parsing with b, which begins with the command. When done is true, pos
 // is the command's length and words are its words; without words there is nothing to run
 // (an empty line, "*0", "*-1"). An inline command is decoded in place. Errors are
-// protocolErrors; after an error advance must not be called again.
+// protocolErrors or errTLSHandshake; after an error advance must not be called again.
 func (f *commandParser) advance(b []byte, lim *parserBounds) (done bool, err error) {
 	if len(b) == 0 {
 		return false, nil
@@ -163,6 +163,9 @@ func (f *commandParser) line(b []byte, most int, tooLong, malformed protocolErro
 
 // inline parses a command that is a line of words.
 func (f *commandParser) inline(b []byte, lim *parserBounds) (done bool, err error) {
+	if isTLSHandshake(b) {
+		return false, errTLSHandshake
+	}
 	i := bytes.IndexByte(b[f.seen:], '\n')
 	if i < 0 {
 		i = len(b) - f.seen

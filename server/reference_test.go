@@ -109,6 +109,9 @@ func refLine(input string, pos int, lim *parserBounds, tooLong, malformed error)
 }
 
 func refInline(input string, lim *parserBounds) ([]string, int, error) {
+	if strings.HasPrefix(input, "\x16\x03") {
+		return nil, 0, errTLSHandshake
+	}
 	line, _, found := strings.Cut(input, "\n")
 	if len(line) > lim.inline {
 		return nil, 0, errInline

@@ -22,7 +22,7 @@ type Server struct {
 	lastID                        atomic.Int64
 	count                         counters
 	ledger                        ledger
-	httpReported                  logthrottle.Throttle
+	httpReported, tlsReported     logthrottle.Throttle
 }
 
 // New returns a server that creates a session for each connection. The options must be
@@ -31,7 +31,8 @@ type Server struct {
 func New(opts Options, newSession func(Peer) Session) *Server {
 	opts = opts.withDefaults()
 	lim := parserBounds{args: opts.MaxArgs, bulk: opts.MaxBulk, request: opts.MaxRequest, inline: opts.MaxInline}
-	s := &Server{opts: opts, bounds: lim, unauthenticatedBounds: lim, newSession: newSession, httpReported: logthrottle.Throttle{Period: httpReportPause}}
+	s := &Server{opts: opts, bounds: lim, unauthenticatedBounds: lim, newSession: newSession}
+	s.httpReported.Period, s.tlsReported.Period = reportPause, reportPause
 	s.unauthenticatedBounds.unauthenticated = true
 	s.unauthenticatedBounds.inline = min(opts.MaxInline, unauthenticatedBulk)
 	s.ledger = ledger{most: int64(opts.MaxBuffered), open: map[*account]struct{}{}}
