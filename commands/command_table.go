@@ -114,7 +114,7 @@ func (h *Handler) find(args [][]byte) (c *command, errReply string) {
 		}
 	}
 	if c == nil {
-		return nil, unknownCommand(args) + h.meant(args[0])
+		return nil, unknownCommand(args) + h.meant(args)
 	}
 	if c.takes(len(args)) {
 		return c, ""
@@ -166,9 +166,12 @@ func unknownCommand(args [][]byte) string {
 
 // meant returns "did you mean X?" for a name that is nearly one of Limitgate's own commands, or
 // is one without its prefix, and the way out for a command of data. For any other name it returns
-// "", as the error is Redis' then.
-func (h *Handler) meant(name []byte) string {
-	word := strings.ToLower(quote(name))
+// "", as the error is Redis' then. A blank may stand for the dot behind the prefix.
+func (h *Handler) meant(args [][]byte) string {
+	word := strings.ToLower(quote(args[0]))
+	if word+"." == ownPrefix && len(args) > 1 {
+		word = ownPrefix + strings.ToLower(quote(args[1]))
+	}
 	if dataCommands[word] {
 		return noData
 	}
@@ -187,11 +190,11 @@ func (h *Handler) meant(name []byte) string {
 			own = append(own, bare)
 		}
 	}
-	word = strings.TrimLeft(strings.TrimPrefix(word, "rl"), ".:-_ ")
-	if near := limit.Nearest(word, own); near != "" && near[0] == word[0] {
+	bare := strings.TrimLeft(strings.TrimPrefix(word, "rl"), ".:-_ ")
+	if near := limit.Nearest(bare, own); near != "" && near[0] == bare[0] {
 		return "; did you mean " + strings.ToUpper(ownPrefix+near) + "?"
 	}
-	if strings.HasPrefix(strings.ToLower(quote(name))+".", ownPrefix) {
+	if strings.HasPrefix(word+".", ownPrefix) {
 		return "; RL.HELP lists the commands"
 	}
 	return ""

@@ -58,6 +58,12 @@ shared: [{id: ban, action: deny, when: {op: never}}]
 			t.Errorf("%v --json: exit %d, %v:\n%s%s", args, code, err, out, errs)
 		}
 	}
+	for _, name := range []string{"check", "explain"} {
+		_, errs, code := run(t, nil, name, "--addr", p.addr, "acme", "other", "-", "1", "DIM", "user", "u1")
+		if want := "limitgate " + name + ": no limit of tenant acme uses the dimension \"user\" (warning)\n"; code != 0 || errs != want {
+			t.Errorf("%s with a dimension that no limit uses: exit %d, %s", name, code, errs)
+		}
+	}
 	if out, _, _ := run(t, nil, "denied", "--addr", p.addr); strings.Contains(out, "admitted") {
 		t.Errorf("a bucket that denied nothing is among those that deny:\n%s", out)
 	}

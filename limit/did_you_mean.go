@@ -31,14 +31,15 @@ func didYouMean(word string, candidates []string) string {
 }
 
 // Nearest returns the candidate of which word is most likely a misspelling: at most a
-// third of its letters differ. It returns "" if there is none.
+// third of its letters differ, or two of a shorter word with the same first letter. It returns "" if
+// there is none.
 func Nearest(word string, candidates []string) string {
 	if len(word) > MaxNameBytes {
 		return ""
 	}
 	best, least := "", len(word)/3+1
 	for _, c := range candidates {
-		if d := editDistance(word, c); d < least || d == least && best == "" && d > 0 && d <= 2 {
+		if d := editDistance(word, c); d < least || d == least && best == "" && d > 0 && d <= 2 && strings.HasPrefix(c, word[:min(1, len(word))]) {
 			best, least = c, d
 		}
 	}

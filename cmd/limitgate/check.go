@@ -54,13 +54,14 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate check: tenant, op and ip are needed: for example limitgate check acme - 203.0.113.7")
 		return exitUsage
 	}
-	if _, err := commands.ParseRequest(ownTenantNamed(fs.Args())); err != nil {
+	req, err := commands.ParseRequest(ownTenantNamed(fs.Args()))
+	if err != nil {
 		fmt.Fprintf(env.stderr, "limitgate check: %v\n", err)
 		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	client, err := flags.newClient(*addr, *timeout, 2)
+	client, err := flags.newClient(*addr, *timeout, 3)
 	if err != nil {
 		return fail(env, fmt.Errorf("check: %w", err))
 	}
@@ -74,7 +75,10 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		return fail(env, fmt.Errorf("check: %w", explainDial(*addr, err)))
 	}
 	if ignoresPassword(ctx, client) {
-		fmt.Fprintf(env.stderr, "limitgate check: --password-file has no effect: the limitgate at %s asks the default user for no password (warning)\n", *addr)
+		printWarnings(env, fs.Name(), []string{fmt.Sprintf("--password-file has no effect: the limitgate at %s asks the default user for no password", *addr)})
+	}
+	if len(req.Dims) > 0 {
+		printWarnings(env, fs.Name(), askUnusedDims(ctx, client, fs.Args()))
 	}
 	if *asJSON {
 		_ = json.NewEncoder(env.stdout).Encode(d)
@@ -85,6 +89,16 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		return exitDenied
 	}
 	return exitOK
+}
+
+// askUnusedDims returns a warning for each dimension of a request that no limit uses. A user who may check
+// need not have the right to ask: there is no warning then.
+func askUnusedDims(ctx context.Context, client *redis.Client, args []string) []string {
+	reply, err := client.Do(ctx, wordsOf("RL.EXPLAIN", args)...).Result()
+	if err != nil {
+		return nil
+	}
+	return unusedDimsOfReply(args, withNames(reply))
 }
 
 var errNotADecision = errors.New("the reply is not a decision: is that a limitgate?")

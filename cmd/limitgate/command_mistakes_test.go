@@ -39,6 +39,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "push", "dynamodb://limits", sampleLimits}, "limits push: the table is the second one: limitgate limits push " + sampleLimits + " dynamodb://limits"},
 	{[]string{"limits", "history", "acme"}, "limits history: --bucket is missing: limitgate limits history --bucket limits-audit acme, with the bucket that --audit-bucket of limitgate controlplane names"},
 	{[]string{"limits", "import", "redis-cell", "x"}, "redis-cell has no limits to import: its clients send them with CL.THROTTLE"},
+	{[]string{"--listne", ":6380"}, `a command is missing in front of "--listne"; did you mean limitgate serve --listen?`},
+	{[]string{"nope"}, "limitgate: there is no command \"nope\"; limitgate help lists them\n"},
 	{[]string{"limits", "--adr", "127.0.0.1:1"}, "limits: unknown flag --adr; did you mean --addr?"},
 	{[]string{"top", "--n", "5"}, "top: unknown flag --n; write the number of rows alone: limitgate top 20"},
 	{[]string{"limits", "diff", sampleLimits}, "two files, or a file and a table, are needed: limitgate limits diff old.yaml new.yaml"},

@@ -134,6 +134,12 @@ func execute(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "limitgate: a command is missing in front of %s; did you mean limitgate serve %.200s?\n", config.Quote(args[0]), table.Printable(strings.Join(meant, " ")))
 		return exitUsage
 	}
+	if strings.HasPrefix(args[0], "-") {
+		if meant := config.MeantFlag(args[0], serveFlags()); meant != "" {
+			fmt.Fprintf(env.stderr, "limitgate: a command is missing in front of %s; did you mean limitgate serve %s?\n", config.Quote(args[0]), meant)
+			return exitUsage
+		}
+	}
 	var names []string
 	for _, c := range subcommands() {
 		names = append(names, c.name)
@@ -142,10 +148,19 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	return exitUsage
 }
 
+// serveFlags returns the names of the flags of serve.
+func serveFlags() []string {
+	var names []string
+	for _, f := range config.Flags() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // isServeFlag reports whether an argument is a flag of serve.
 func isServeFlag(arg string) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-	return isFlag(arg) && slices.ContainsFunc(config.Flags(), func(f config.Flag) bool { return f.Name == "--"+name })
+	return isFlag(arg) && slices.Contains(serveFlags(), "--"+name)
 }
 
 // otherCommands are words that mean a command of another name, or one of a running limitgate.
