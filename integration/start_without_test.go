@@ -34,9 +34,11 @@ func TestStartWithoutStore(t *testing.T) {
 	}
 	for _, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {
+			t.Parallel()
 			startWithout(t, []*redistest.Node{redistest.Start(t)}, fault.text, fault.breakIt, fault.mend)
 		})
 		t.Run("cluster "+fault.name, func(t *testing.T) {
+			t.Parallel()
 			startWithout(t, redistest.StartCluster(t, 3, 0).Nodes, fault.text, fault.breakIt, fault.mend)
 		})
 	}
