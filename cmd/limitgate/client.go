@@ -31,6 +31,9 @@ type clientFlags struct {
 	passwordFile string
 }
 
+// clientFlagNames are the names of clientFlags.
+var clientFlagNames = []string{"tls", "tls-ca", "tls-server-name", "tls-cert", "tls-key", "user", "password-file"}
+
 func (f *clientFlags) define(fs *flag.FlagSet) {
 	f.defineTLS(fs)
 	fs.StringVar(&f.user, "user", "", "the `name` to authenticate as; empty is the default user")
@@ -109,6 +112,7 @@ func (f *clientFlags) newClient(addr string, timeout time.Duration, protocol int
 			return nil, err
 		}
 	}
+	dialRefused(o)
 	return redis.NewClient(o), nil
 }
 
@@ -172,10 +176,13 @@ func lacks(err error) string {
 // explainDial adds advice to an error of a connection that could not be used.
 func explainDial(addr string, err error) error {
 	var network *net.OpError
+	var refused *refusal
 	if advised := explainTLS(addr, err); advised != nil {
 		return advised
 	}
 	switch {
+	case errors.As(err, &refused):
+		return fmt.Errorf("%w (the answer of %s, which closed the connection)", err, addr)
 	case strings.Contains(err.Error(), "HTTP/1."):
 		return fmt.Errorf("%w (%s answers HTTP: the address is that of --listen, not of --admin or --http)", err, addr)
 	case errors.As(err, &network) && network.Op == "dial":
@@ -187,7 +194,7 @@ func explainDial(addr string, err error) error {
 	case redis.HasErrorPrefix(err, "unknown command"), redis.HasErrorPrefix(err, "DENIED"):
 		return fmt.Errorf("%w (%s is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis %[2]s)", err, addr)
 	case redis.HasErrorPrefix(err, "WRONGPASS"):
-		return fmt.Errorf("%w (its file of users has no such user with this password: name the user by --user; a limitgate without --users has no passwords)", err)
+		return fmt.Errorf("%w (its file of users has no such user with this password: check --user, which is default unless given, and --password-file; a limitgate without --users has no passwords)", err)
 	case redis.HasErrorPrefix(err, "NOPERM"):
 		return fmt.Errorf("%w (%s; rights are in its file of users: give them to this user, or name another by --user)", err, lacks(err))
 	case redis.HasErrorPrefix(err, "NOAUTH"):

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/limitgate/limitgate/internal/wrongport"
+)
+
+// TestWrongPort: commands that ask a limitgate show the answer of a port for HTTP.
+func TestWrongPort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.NotFoundHandler()}
+	go func() { _ = server.Serve(wrongport.Plain(l, slog.New(slog.DiscardHandler))) }()
+	defer func() { _ = server.Close() }()
+	addr := l.Addr().String()
+	want := "ERR this port speaks HTTP: Redis clients connect to the address of --listen (the answer of " + addr + ", which closed the connection)\n"
+	for _, args := range []string{
+		"check acme - - --addr ", "top --addr ", "stats --addr ", "limits --addr ",
+		"replay --limits " + sampleLimits + " " + filepath.FromSlash("../../examples/access.log") + " --against ",
+	} {
+		_, errs, code := command(strings.Fields(args + addr)...)
+		if code != exitError || !strings.HasSuffix(errs, want) {
+			t.Errorf("%s: exit %d, without %q:\n%s", args, code, want, errs)
+		}
+	}
+}
+
+// TestRefusal: the failure of a connection shows an error that is all that the server has sent.
+func TestRefusal(t *testing.T) {
+	for sent, want := range map[string]string{
+		"-ERR max number of clients reached\r\n": "ERR max number of clients reached",
+		"-ERR unknown command\r\n+OK\r\n":        "EOF",
+		"-ERR cut":                               "EOF",
+		"+OK\r\n":                                "EOF",
+		"":                                       "EOF",
+		"-" + strings.Repeat("x", 2*mostRefusal) + "\r\n": "EOF",
+	} {
+		ours, theirs := net.Pipe()
+		go func() {
+			_, _ = theirs.Write([]byte(sent))
+			_ = theirs.Close()
+		}()
+		c := &refusedConn{Conn: ours}
+		var err error
+		for err == nil {
+			_, err = c.Read(make([]byte, 64))
+		}
+		if err.Error() != want {
+			t.Errorf("%.40q: %v, want %s", sent, err, want)
+		}
+	}
+}
+
+// TestWrongPassword: the advice is right with a user that is named and without.
+func TestWrongPassword(t *testing.T) {
+	const want = "check --user, which is default unless given, and --password-file"
+	if got := explainDial("localhost:1", redisError("WRONGPASS invalid username-password pair")); !strings.Contains(got.Error(), want) {
+		t.Errorf("%s, without %s", got, want)
+	}
+}
+
+// redisError is an error as a server replies it.
+type redisError string
+
+var _ redis.Error = redisError("")
+
+// Error implements error.
+func (e redisError) Error() string { return string(e) }
+
+// RedisError implements redis.Error.
+func (redisError) RedisError() {}
