@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -67,6 +68,7 @@ type limitsDecoder struct {
 	places   map[*yaml.Node][]int // of the entries of such a list before that
 	listed   map[string]bool      // the lists that are included
 	warnings []limit.Problem
+	empty    string // what belongs into a file without content, unless it is a limits file
 	// unreadable is true for a file that is not YAML, or has too many mistakes.
 	unreadable bool
 }
@@ -123,18 +125,33 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 		folder := plain(filepath.Dir(d.doc.File))
 		return "it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + folder + ", or limitgate serve --rls-config " + folder
 	}
-	t, isSettings := newTable(&Settings{}), false
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		name := root.Content[i].Value
-		if documentFields[name] != nil {
+		if documentFields[root.Content[i].Value] != nil {
 			return ""
 		}
-		isSettings = isSettings || slices.ContainsFunc(t, func(r *setting) bool { return r.name == name || strings.HasPrefix(r.name, name+".") })
 	}
-	if isSettings {
+	if isSettings(root) {
 		return "this is a settings file: name it by --config"
 	}
 	return ""
+}
+
+// isSettings reports whether a mapping has a setting with a value of its kind: files of other software have the
+// keys limits and http, too.
+func isSettings(root *yaml.Node) bool {
+	f := settingsFile{table: newTable(&Settings{})}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		name, value := root.Content[i].Value, root.Content[i+1]
+		if r := f.table.named(name); r != nil && (wrongShape(value, r.value.shape) == "" || value.Kind == yaml.SequenceNode && r.value.shape == stringList) {
+			return true
+		}
+		if f.isSection(name) && value.Kind == yaml.MappingNode && slices.ContainsFunc(f.settingsOf(name), func(in string) bool {
+			return hasKey(value, strings.TrimPrefix(in, name+"."))
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // document parses content, which must be one YAML document, and returns its root.
@@ -143,7 +160,7 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		d.fail(&yaml.Node{Line: 1}, "", "the file is empty: write version: 1, default_plan: NAME and plans, as docs/limits.md begins, or limitgate limits suggest LOG")
+		d.fail(&yaml.Node{Line: 1}, "", "the file is empty: write %s", cmp.Or(d.empty, "version: 1, default_plan: NAME and plans, as docs/limits.md begins, or limitgate limits suggest LOG"))
 		return nil, false
 	case err != nil:
 		line, message := explainYAML(content, err)

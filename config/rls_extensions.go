@@ -113,7 +113,7 @@ func ParseRLSExtensions(name string, content []byte) (*RLSExtensions, error) {
 	if len(content) > MaxRLSExtensionsBytes {
 		return nil, fmt.Errorf("read extensions: %w", rlsExtensionsBounds.tooLarge(name, int64(len(content))))
 	}
-	d, x := &limitsDecoder{}, &RLSExtensions{File: name}
+	d, x := &limitsDecoder{empty: "version: 1 and domains, as in docs/envoy.md"}, &RLSExtensions{File: name}
 	root, ok := d.document(content)
 	if ok && root.Kind != yaml.MappingNode && !isNull(root) {
 		d.fail(root, "", "names with values belong here: version: 1 and domains, as in docs/envoy.md")

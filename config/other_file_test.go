@@ -1,0 +1,40 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestOtherFile: a settings file in place of limits is named as one, and a foreign file with keys of the same
+// names is not.
+func TestOtherFile(t *testing.T) {
+	const isSettings = "this is a settings file: name it by --config"
+	for content, want := range map[string]string{
+		"limits: limits.yaml":                           isSettings,
+		"redis: [a:1, b:2]":                             isSettings,
+		"redis: {io_timeout: 5ms}":                      isSettings,
+		"http: {listen: '127.0.0.1:7000'}":              isSettings,
+		"foreign: 1\nlog_level: debug":                  isSettings,
+		"limits: [{name: x, requests: 10}]":             "limits: unknown key; limits stand in plans",
+		"http: {middlewares: {a: {rateLimit: {}}}}":     "http: unknown key; the keys are complete_for,",
+		"redis: {host: a}":                              "redis: unknown key; the keys are complete_for,",
+		"version: 1\nlimits: [{name: x, requests: 10}]": "limits: unknown key; limits stand in plans",
+	} {
+		_, _, err := ParseLimits("x.yaml", []byte(content), limit.CompileOptions{})
+		if err == nil || !strings.Contains(err.Error(), want) || want != isSettings && strings.Contains(err.Error(), isSettings) {
+			t.Errorf("%q: %v, without %q", content, err, want)
+		}
+	}
+}
+
+// TestEmptyExtensions: the advice about an empty file is for its own kind.
+func TestEmptyExtensions(t *testing.T) {
+	const want = "x.yaml:1: the file is empty: write version: 1 and domains, as in docs/envoy.md"
+	for _, content := range []string{"", "# none\n"} {
+		if _, err := ParseRLSExtensions("x.yaml", []byte(content)); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", content, err, want)
+		}
+	}
+}
