@@ -130,6 +130,8 @@ var mistakes = []struct {
 
 	// The settings file.
 	{file: "\n\n\n\n\n\ndecision_timout: 5ms", want: "limitgate.yaml:7: decision_timout: unknown key; did you mean decision_timeout?"},
+	{file: "port: 6380", want: "limitgate.yaml:1: port: unknown key; did you mean listen?"},
+	{file: "redis_url: a:1", want: "limitgate.yaml:1: redis_url: unknown key; did you mean redis.addrs?"},
 	{file: "decision-timeout: 5ms", want: "limitgate.yaml:1: decision-timeout: unknown key; did you mean decision_timeout?"},
 	{file: "xyzzy: 1", want: "limitgate.yaml:1: xyzzy: unknown key; limitgate serve --help lists the settings"},
 	{file: "privacy:\n  ip_maxttl: 1h", want: "limitgate.yaml:2: privacy.ip_maxttl: unknown key; did you mean privacy.ip_max_ttl?"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,17 @@ limits  "a\tb\n"        "file limits\n.yaml:7"
 `
 	if out.String() != want {
 		t.Errorf("the table is\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// TestOriginOfShare: a share has its sign, however it is written.
+func TestOriginOfShare(t *testing.T) {
+	for written, want := range map[string]string{"5": "5%", "0.05": "0.05%", "7%": "7%"} {
+		_, origins, _, err := Load([]string{"--limits", "x", "--limits-canary", written}, nil, nil)
+		i := slices.IndexFunc(origins, func(o Origin) bool { return o.Name == "limits_canary" })
+		if err != nil || i < 0 || origins[i].Value != want {
+			t.Errorf("%s: %v, %v", written, origins, err)
+		}
 	}
 }
 

@@ -269,7 +269,8 @@ type Origin struct {
 // It returns the settings, the origin of each one in the order of --help, and the words
 // from the first one that is not a flag. The error is flag.ErrHelp when help is
 // requested, and otherwise lists every mistake in all sources, one a line, each with its
-// place. An overridden value must be valid as well.
+// place. An overridden value must be valid as well. Words that are no flags are returned beside
+// such an error, too.
 func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Settings, origins []Origin, rest []string, err error) {
 	s = new(Settings)
 	t := newTable(s)
@@ -286,7 +287,7 @@ func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Set
 	l.apply(l.defaultsWithRedis(t, s))
 	mistakes := slices.Concat(flags.errs(), env.errs(), file.errs(), l.validate(t, s))
 	if err := errors.Join(mistakes...); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, rest, err
 	}
 	s.WrittenAs = l.writtenAs()
 	s.Warnings = slices.Concat(file.warnings, env.warnings, flags.warnings)

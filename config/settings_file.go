@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -161,11 +162,20 @@ func (f *settingsFile) failUnknownKey(line int, name string) {
 		f.fail(line, name, "unknown key; %s", nearIn(last, f.settingsOf(section), section+"."))
 	default:
 		hint := "limitgate serve --help lists the settings"
-		if near := limit.Nearest(name, f.table.keys((*setting).key, anywhere)); near != "" {
+		if near := cmp.Or(limit.Nearest(name, f.table.keys((*setting).key, anywhere)), f.settingOfFlag(name)); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		f.fail(line, name, "unknown key; %s", hint)
 	}
+}
+
+// settingOfFlag returns the setting that a key means which is the name of a flag in other programs, or "".
+func (f *settingsFile) settingOfFlag(key string) string {
+	meant := MeantFlag("--"+strings.ReplaceAll(key, "_", "-"), f.table.keys((*setting).flag, anywhere))
+	if r, _ := f.table.find((*setting).flag, flagName, meant); r != nil {
+		return r.key()
+	}
+	return ""
 }
 
 // nearIn returns which of the names of a section a word means, or all of them.

@@ -131,7 +131,7 @@ func limitsSettings(s *Settings) settings {
 		},
 		{
 			name: "limits_canary", group: groupLimits, initial: "0%",
-			usage: "the share of tenants that a changed limits file is tried on; 0% is for all at once", value: percentage(&s.LimitsCanary),
+			usage: "the share of tenants that a changed limits file is tried on, 5 is 5%; 0% is for all at once", value: percentage(&s.LimitsCanary),
 		},
 		{
 			name: "limits_canary_threshold", group: groupLimits, initial: "5%",

@@ -173,7 +173,11 @@ func (l *loading) origins(t settings) []Origin {
 	for _, r := range t {
 		if r.source != flagsOnly {
 			g := l.used[r]
-			all = append(all, Origin{Name: r.name, Value: g.text, Source: g.source})
+			text := g.text
+			if r.value.show != nil {
+				text = r.value.show(text)
+			}
+			all = append(all, Origin{Name: r.name, Value: text, Source: g.source})
 		}
 	}
 	return all

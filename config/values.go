@@ -16,6 +16,7 @@ type value struct {
 	bounds string // allowed values, for help
 	shape  shape
 	read   func(text string) error
+	show   func(text string) string // its form in --print-config; nil is as it is written
 }
 
 // shape is the kind of YAML node that the settings file may have for a value.
@@ -100,7 +101,8 @@ func whole(to *int, least, most int) value {
 
 // percentage parses a share, into hundredths of a percent.
 func percentage(to *int) value {
-	return value{arg: "PERCENT", bounds: "0% to 100%", shape: stringOnly, read: func(text string) error {
+	show := func(text string) string { return strings.TrimSuffix(text, "%") + "%" }
+	return value{arg: "PERCENT", bounds: "0% to 100%", shape: stringOnly, show: show, read: func(text string) error {
 		percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 		hundredths := math.Round(percent * 100)
 		if err != nil || !(percent >= 0 && percent <= 100) || math.Abs(hundredths-percent*100) > 1e-6 {

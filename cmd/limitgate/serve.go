@@ -60,13 +60,13 @@ func ofEnvoy(env *environment) (name string, given bool) {
 // reports that the command goes on; otherwise it ends with the code.
 func checkLoaded(env *environment, command string, settings *config.Settings, origins []config.Origin, rest []string, err error) (code int, ok bool) {
 	switch {
+	case len(rest) > 0:
+		fmt.Fprintf(env.stderr, "limitgate %s: %s is not a flag%s; limitgate %[1]s --help lists them\n", command, config.Quote(rest[0]), limitsFlag(rest[0]))
+		return exitUsage, false
 	case err != nil:
 		for mistake := range strings.SplitSeq(err.Error(), "\n") {
 			fmt.Fprintf(env.stderr, "limitgate %s: %s\n", command, mistake)
 		}
-		return exitUsage, false
-	case len(rest) > 0:
-		fmt.Fprintf(env.stderr, "limitgate %s: %s is not a flag%s; limitgate %[1]s --help lists them\n", command, config.Quote(rest[0]), limitsFlag(rest[0]))
 		return exitUsage, false
 	case settings.PrintConfig:
 		for _, w := range settings.Warnings {
