@@ -19,10 +19,14 @@ func (r *Reader) parseLine(line []byte) (e Entry, ok bool, err error) {
 		e, err = parseJSON(line)
 	case line[0] == '[' && isEnvoy(line):
 		e, err = parseEnvoy(string(line))
+	case isJSONArray(line):
+		err = errors.New("a JSON array begins, and its objects are not read: want one object a line without brackets around all (jq -c '.[]' makes that of an array)")
 	case line[0] == '#':
 		return e, false, r.heading(string(line))
 	case r.columns != nil:
 		e, err = r.parseColumns(string(line))
+	case isCloudFront(line):
+		err = errors.New("these are columns of CloudFront, and no line #Fields: before them names them: want the log with its first two lines, #Version: and #Fields:")
 	case isALB(line):
 		e, err = parseALB(string(line))
 	default:
@@ -35,6 +39,18 @@ func (r *Reader) parseLine(line []byte) (e Entry, ok bool, err error) {
 // not an IPv6 address.
 func isEnvoy(line []byte) bool {
 	return len(line) > 5 && allDigits(string(line[1:5])) && line[5] == '-'
+}
+
+// isJSONArray reports whether a line begins an array of objects.
+func isJSONArray(line []byte) bool {
+	rest := bytes.TrimLeft(line[1:], " ")
+	return line[0] == '[' && (len(rest) == 0 || rest[0] == '{')
+}
+
+// isCloudFront reports whether a line begins as those of CloudFront do: a date, a time, and tabs behind them.
+func isCloudFront(line []byte) bool {
+	const date, stamp = len("2026-03-01"), len("2026-03-01\t10:00:05")
+	return len(line) > stamp && line[4] == '-' && line[date] == '\t' && line[date+3] == ':' && line[stamp] == '\t'
 }
 
 // parseEnvoy parses a line in Envoy's default format,

@@ -51,6 +51,9 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if name := otherCompression(head); name != "" {
 		return nil, fmt.Errorf("read log: the log is compressed with %s: want a plain or a gzip-compressed log, decompress it first", name)
 	}
+	if isUTF16(head) {
+		return nil, errors.New("read log: the log is text in UTF-16: want UTF-8 (iconv -f UTF-16 -t UTF-8 makes that)")
+	}
 	text := io.Reader(raw)
 	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
 		text, err = gzip.NewReader(raw)
@@ -75,6 +78,15 @@ func otherCompression(head []byte) string {
 		}
 	}
 	return ""
+}
+
+// isUTF16 reports whether a file that begins with head is text in UTF-16: it has a mark of its order, or every
+// other byte of its first letters is 0.
+func isUTF16(head []byte) bool {
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+		return true
+	}
+	return len(head) >= 4 && (head[0] == 0) != (head[1] == 0) && (head[0] == 0) == (head[2] == 0) && (head[1] == 0) == (head[3] == 0)
 }
 
 // Next returns the next entry, with its Line set. It skips blank lines, which

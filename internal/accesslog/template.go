@@ -15,8 +15,12 @@ const DefaultOp = "{method} {path:2}"
 // Template makes a word of an entry, such as the operation or the key by which
 // a limiter counts. It is immutable and may be used concurrently.
 type Template struct {
+	text  string
 	parts []part
 }
+
+// String returns the text of the template.
+func (t *Template) String() string { return t.text }
 
 // part is a piece of literal text, or a field if expand is not nil.
 type part struct {
@@ -53,12 +57,12 @@ func ParseTemplate(s string) (*Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse template %s: %w", quote(s), err)
 	}
-	return &Template{parts: parts}, nil
+	return &Template{text: s, parts: parts}, nil
 }
 
 func parseParts(s string) ([]part, error) {
 	if s == "" {
-		return nil, fmt.Errorf("it is empty: want for example %q", DefaultOp)
+		return nil, errors.New("it is empty: want text, or fields in braces such as {user} or {path:2}")
 	}
 	var parts []part
 	var literal strings.Builder

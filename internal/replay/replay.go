@@ -42,6 +42,8 @@ type Options struct {
 	ShowAddresses bool
 	// Progress is called with the bytes and lines read so far; it may be nil.
 	Progress func(bytesRead, lines int64)
+	// Warn is called with a sentence for each template that names what the log lacks; it may be nil.
+	Warn func(text string)
 }
 
 // asked is one line of the log as a request.
@@ -110,6 +112,7 @@ type source struct {
 	outOfOrder int64
 	unparsed   []string // the first few
 	skipped    int64
+	lacking    lacking
 }
 
 // unparsedShown bounds the unparsed lines in a report.
@@ -232,16 +235,23 @@ func (h *timeHeap) Pop() any {
 // request maps a line to a request.
 func (s *source) request(e *accesslog.Entry) limit.Request {
 	req := limit.Request{Tenant: cut(s.opts.Tenant.Expand(e), limit.MaxNameBytes), Op: s.opts.Op.Expand(e), Cost: 1}
-	if req.Op == "-" {
+	s.lacking.requests++
+	if req.Tenant == noWord {
+		s.lacking.tenant++
+	}
+	if req.Op == noWord {
 		req.Op = ""
 	}
 	if addr, err := netip.ParseAddr(e.RemoteAddr); err == nil && addr.Zone() == "" {
 		req.Addr = addr.Unmap()
 	}
 	for name, template := range s.opts.Dims {
-		if v := cut(template.Expand(e), limit.MaxNameBytes); v != "-" {
-			req.Dims = append(req.Dims, limit.Dim{Name: name, Value: v})
+		v := cut(template.Expand(e), limit.MaxNameBytes)
+		if v == noWord {
+			s.lacking.addDim(name)
+			continue
 		}
+		req.Dims = append(req.Dims, limit.Dim{Name: name, Value: v})
 	}
 	return req
 }
@@ -291,5 +301,6 @@ func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(
 	if s.skipped > 0 && s.clock.IsZero() {
 		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
 	}
+	s.lacking.warn(&opts)
 	return s, nil
 }

@@ -66,6 +66,7 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
 	}
 	writeUnparsed(notes, s.skipped, s.unparsed)
+	s.lacking.warn(&opts)
 	var plan, shared strings.Builder
 	for i, l := range suggested {
 		to, indent := &plan, "    "
