@@ -58,6 +58,21 @@ func TestEdgeNothing(t *testing.T) {
 	}
 }
 
+// TestEdgeEmpty checks that the error for a file without limits promises no lines above it.
+func TestEdgeEmpty(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(file, []byte("version: 1\nshared: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "limitgate: render edge: the file has no limits to render: limitgate limits lint prints those that it has\n"
+	for _, kind := range []string{"waf --scope REGIONAL", "usage-plans"} {
+		args := append(strings.Fields("edge render --kind "+kind), file)
+		if out, errs, code := command(args...); code != exitError || out != "" || errs != want {
+			t.Errorf("%s: exit %d, %q\n%s", kind, code, out, errs)
+		}
+	}
+}
+
 // TestEdgeMistakes checks that each mistake of a user gets an error that says what would be right.
 func TestEdgeMistakes(t *testing.T) {
 	const sample = "../../examples/limits.yaml"

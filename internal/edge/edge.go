@@ -91,13 +91,21 @@ func Render(set *limit.Set, opts Options) (Result, error) {
 	}
 	slices.SortStableFunc(t.warnings, func(a, b Warning) int { return a.Line - b.Line })
 	if len(t.resources) == 0 {
-		return Result{Warnings: t.warnings}, errors.New("render edge: no limit of the file has a form there: the lines above say why")
+		return Result{Warnings: t.warnings}, errNothing(len(t.warnings))
 	}
 	text, err := t.text(set.File, opts.Kind)
 	if n := len(text); n > maxTemplateBytes {
 		t.warnings = append(t.warnings, Warning{1, fmt.Sprintf("the template has %d bytes: CloudFormation takes at most %d", n, maxTemplateBytes)})
 	}
 	return Result{Template: text, Warnings: t.warnings}, err
+}
+
+// errNothing returns the error for limits that make no resource, by the number of warnings that say why.
+func errNothing(warnings int) error {
+	if warnings == 0 {
+		return errors.New("render edge: the file has no limits to render: limitgate limits lint prints those that it has")
+	}
+	return errors.New("render edge: no limit of the file has a form there: the lines above say why")
 }
 
 // template is a template before it is text.
