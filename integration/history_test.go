@@ -121,7 +121,7 @@ delete TENANT#acme, version 2 by bob
 	if queues, subscriptions := s.Queues(t), s.Subscriptions(t); len(queues) > 0 || len(subscriptions) > 0 {
 		t.Errorf("the queues %v and the subscriptions %v stay behind", queues, subscriptions)
 	}
-	if _, errs, code := s.limits("watch", tableURL); code != 64 || !strings.Contains(errs, "--updates are needed") {
+	if _, errs, code := s.limits("watch", tableURL); code != 64 || !strings.Contains(errs, "--updates is missing") {
 		t.Errorf("without a topic: %d\n%s", code, errs)
 	}
 }

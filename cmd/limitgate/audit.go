@@ -70,6 +70,19 @@ func keyOfArg(arg string) string {
 	return table.PrefixTenant + arg
 }
 
+// keyMeant returns the key that an argument is but for capitals, or "".
+func keyMeant(arg string) string {
+	kind, name, named := strings.Cut(arg, "#")
+	meant := strings.ToUpper(kind)
+	if named {
+		meant += "#" + name
+	}
+	if meant == arg || !table.IsKey(meant) {
+		return ""
+	}
+	return meant
+}
+
 // bucketScheme begins the URL of a bucket, whose name alone is wanted.
 const bucketScheme = "s3://"
 
@@ -96,6 +109,9 @@ func history(ctx context.Context, name, arg string) (key string, entries []audit
 	plan := table.PrefixPlan + arg
 	if entries, _ = audit.History(ctx, bucket, plan); len(entries) > 0 {
 		return plan, entries, nil
+	}
+	if meant := keyMeant(arg); meant != "" {
+		return key, nil, fmt.Errorf("%s; did you mean %s?", missing, table.Printable(meant))
 	}
 	missing += ", nor of " + table.Printable(plan) + ": an item is TENANT, TENANT#NAME, PLAN#NAME or SHARED"
 	if plans, _ := bucket.Items(ctx, table.PrefixPlan); len(plans) > 0 {
@@ -147,8 +163,12 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() != 2 || !isTable(fs.Arg(0)) || *bucket == "" || *to < 1 {
-		fmt.Fprintln(env.stderr, "limitgate limits rollback: --bucket, --to VERSION, a table and an item are needed: limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme")
+	wrong := wrongArguments(fs, []string{"bucket", "to"}, tableArgument, "item")
+	if wrong == "" && *to < 1 {
+		wrong = fmt.Sprintf("--to is %d, and the first version of an item is 1", *to)
+	}
+	if wrong != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits rollback: %s: limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme\n", wrong)
 		return exitUsage
 	}
 	key, entries, err := tableHistory(ctx, *bucket, fs.Arg(0), fs.Arg(1))

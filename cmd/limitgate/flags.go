@@ -24,13 +24,20 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 		help()
 		return exitOK, true
 	case err != nil:
-		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %[1]s --help lists the flags\n", fs.Name(), flagMistake(fs, err))
+		text, lists := flagMistake(fs, err), "lists the flags"
+		if unknown := unknownCommand(fs.Name(), args); unknown != "" && strings.HasPrefix(err.Error(), errNoFlag) {
+			text, lists = unknown, "says more"
+		}
+		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %[1]s --help %[3]s\n", fs.Name(), text, lists)
 		return exitUsage, true
 	}
 	return 0, false
 }
 
-// The errors of package flag.
+// errNoFlag begins the error of package flag for a flag that is not defined.
+const errNoFlag = "flag provided but not defined: "
+
+// The other errors of package flag.
 var (
 	errFlagValue  = regexp.MustCompile(`(?s)^invalid value ("(?:[^"\\]|\\.)*") for flag -([^:]+): (.*)$`)
 	errFlagSwitch = regexp.MustCompile(`(?s)^invalid boolean value ".*" for -([^:]+): `)
@@ -39,7 +46,7 @@ var (
 // flagMistake describes an error of package flag, and says what would be right.
 func flagMistake(fs *flag.FlagSet, err error) string {
 	text := err.Error()
-	if name, unknown := strings.CutPrefix(text, "flag provided but not defined: "); unknown {
+	if name, unknown := strings.CutPrefix(text, errNoFlag); unknown {
 		return unknownFlag(fs, "--"+strings.TrimLeft(name, "-"))
 	}
 	if name, missing := strings.CutPrefix(text, "flag needs an argument: "); missing {

@@ -136,11 +136,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 	}
 	text := "say one of " + strings.Join(names, ", ")
 	if fs.NArg() > 0 {
-		meant := didYouMean(fs.Arg(0), names)
-		if slices.Contains([]string{"check", "validate", "verify", "test"}, fs.Arg(0)) {
-			meant = "; did you mean lint?"
-		}
-		text = fmt.Sprintf("there is no command %.64q%s; %s; limitgate limits --addr ADDRESS asks a running limitgate", fs.Arg(0), meant, text)
+		text = noCommand(fs, limitsCommands()) + text + "; limitgate limits --addr ADDRESS asks a running limitgate"
 	}
 	fmt.Fprintf(env.stderr, "limitgate limits: %s; limitgate limits --help says more\n", text)
 	return exitUsage
@@ -164,13 +160,12 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	if fs.NArg() == 1 && isFolder(fs.Arg(0)) {
 		return lintEnvoy(env, fs.Arg(0), folder)
 	}
-	if err := ceiling.check(); err != nil {
-		fmt.Fprintf(env.stderr, "limitgate limits lint: %s\n", err)
+	if problem := lintProblem(fs, ceiling); problem != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits lint: %s\n", problem)
 		return exitUsage
 	}
-	if fs.NArg() != 1 {
-		fmt.Fprintln(env.stderr, "limitgate limits lint: one file is needed: limitgate limits lint limits.yaml")
-		return exitUsage
+	if problem := noEffect(fs, "strict", "backstop-total-rate", "instances"); problem != "" && !*strict {
+		printWarnings(env, fs.Name(), []string{problem})
 	}
 	if *secret != "" {
 		if _, err := config.ReadSecret(*secret); err != nil {
@@ -202,6 +197,17 @@ func runLint(_ context.Context, env *environment, args []string) int {
 		}
 	}
 	return exitOK
+}
+
+// lintProblem returns what is wrong with the arguments of lint for a file, or "".
+func lintProblem(fs *flag.FlagSet, ceiling ceilingFlags) string {
+	if err := ceiling.check(); err != nil {
+		return err.Error()
+	}
+	if fs.NArg() != 1 {
+		return wrongArguments(fs, nil, "file") + ": limitgate limits lint limits.yaml"
+	}
+	return ""
 }
 
 func printExpectations(w io.Writer, set *limit.Set) {

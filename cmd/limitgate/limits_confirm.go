@@ -21,8 +21,8 @@ func runConfirm(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() != 2 || !isTable(fs.Arg(0)) || *bucket == "" {
-		fmt.Fprintln(env.stderr, "limitgate limits confirm: --bucket, a table and an item are needed: limitgate limits confirm --bucket limits-audit dynamodb://limits TENANT#acme")
+	if wrong := wrongArguments(fs, []string{"bucket"}, tableArgument, "item"); wrong != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits confirm: %s: limitgate limits confirm --bucket limits-audit dynamodb://limits TENANT#acme\n", wrong)
 		return exitUsage
 	}
 	key, entries, err := tableHistory(ctx, *bucket, fs.Arg(0), fs.Arg(1))

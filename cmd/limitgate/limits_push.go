@@ -49,8 +49,8 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	if tableFirst(env, fs) {
 		return exitUsage
 	}
-	if fs.NArg() != 2 || !isTable(fs.Arg(1)) {
-		fmt.Fprintf(env.stderr, "limitgate limits push: "+tableUsage, "push")
+	if wrong := wrongArguments(fs, nil, "file", tableArgument); wrong != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits push: %s: limitgate limits push limits.yaml dynamodb://TABLE\n", wrong)
 		return exitUsage
 	}
 	t, err := openTableArgs(ctx, env, fs.Arg(0), fs.Arg(1), *ttl)

@@ -34,7 +34,7 @@ func runSuggest(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	if fs.NArg() != 1 {
-		fmt.Fprintln(env.stderr, "limitgate limits suggest: one log is needed: limitgate limits suggest access.log > limits.yaml")
+		fmt.Fprintf(env.stderr, "limitgate limits suggest: %s: limitgate limits suggest access.log > limits.yaml\n", wrongArguments(fs, nil, "log"))
 		return exitUsage
 	}
 	opts := replay.Options{Sort: *sort}
@@ -55,10 +55,13 @@ func runSuggest(ctx context.Context, env *environment, args []string) int {
 	defer stop()
 	progress := accesslog.NewProgress(env.stderr, accesslog.IsTerminal(os.Stderr), size, time.Now)
 	opts.Progress = progress.Update
+	var warnings []string
+	opts.Warn = func(text string) { warnings = append(warnings, text) }
 	var notes strings.Builder
 	file, err := replay.Suggest(ctx, in, &notes, opts)
 	progress.Finish()
 	_, _ = io.WriteString(env.stderr, notes.String())
+	printWarnings(env, fs.Name(), warnings)
 	if err != nil {
 		return fail(env, ofLog(fs.Arg(0), err))
 	}

@@ -146,8 +146,6 @@ func readFileOrStdin(env *environment, path string) ([]byte, error) {
 // isTable reports whether an argument names a table.
 func isTable(arg string) bool { return strings.HasPrefix(arg, config.LimitsTablePrefix) }
 
-const tableUsage = "a file and a table are needed: limitgate limits %s limits.yaml dynamodb://TABLE\n"
-
 // tableFirst reports a table and a file in each other's place.
 func tableFirst(env *environment, fs *flag.FlagSet) bool {
 	swapped := fs.NArg() == 2 && isTable(fs.Arg(0)) && !isTable(fs.Arg(1))
@@ -168,6 +166,10 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 	}
 	if at := strings.Index(fs.Arg(1), "://"); at >= 0 && !isTable(fs.Arg(1)) {
 		fmt.Fprintf(env.stderr, "limitgate limits diff: %.64q is neither a file nor a table: a table is named %sTABLE\n", fs.Arg(1), config.LimitsTablePrefix)
+		return exitUsage
+	}
+	if fs.NArg() > 2 {
+		fmt.Fprintf(env.stderr, "limitgate limits diff: %s: limitgate limits diff old.yaml new.yaml\n", missingFlags(fs, 2))
 		return exitUsage
 	}
 	if fs.NArg() != 2 || isTable(fs.Arg(0)) {
@@ -195,8 +197,8 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() != 1 || !isTable(fs.Arg(0)) {
-		fmt.Fprintln(env.stderr, "limitgate limits pull: a table is needed: limitgate limits pull dynamodb://TABLE > limits.yaml")
+	if wrong := wrongArguments(fs, nil, tableArgument); wrong != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits pull: %s: limitgate limits pull dynamodb://TABLE > limits.yaml\n", wrong)
 		return exitUsage
 	}
 	t, err := openTableArgs(ctx, env, "", fs.Arg(0), 0)

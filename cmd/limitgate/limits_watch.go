@@ -41,8 +41,8 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if fs.NArg() != 1 || !isTable(fs.Arg(0)) || *updates == "" {
-		fmt.Fprintln(env.stderr, "limitgate limits watch: a table and --updates are needed: limitgate limits watch --updates ARN dynamodb://TABLE")
+	if wrong := wrongArguments(fs, []string{"updates"}, tableArgument); wrong != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits watch: %s: limitgate limits watch --updates ARN dynamodb://TABLE\n", wrong)
 		return exitUsage
 	}
 	if err := config.CheckUpdates(*updates); err != nil {

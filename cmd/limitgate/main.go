@@ -16,7 +16,6 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/table"
-	"github.com/limitgate/limitgate/limit"
 )
 
 // Exit codes.
@@ -188,49 +187,6 @@ func commandMeant(word string, names []string) string {
 		}
 	}
 	return didYouMean(lower, names)
-}
-
-// missingFlags returns which flags of a command are missing, or that another number of arguments is
-// wanted, or "".
-func missingFlags(fs *flag.FlagSet, wanted int, names ...string) string {
-	var missing []string
-	for _, name := range names {
-		if fs.Lookup(name).Value.String() == "" {
-			missing = append(missing, "--"+name)
-		}
-	}
-	switch n := len(missing); {
-	case n == 1:
-		return missing[0] + " is missing"
-	case n > 1:
-		return strings.Join(missing[:n-1], ", ") + " and " + missing[n-1] + " are missing"
-	case fs.NArg() < wanted:
-		return "an argument is missing"
-	case fs.NArg() > wanted:
-		return config.Quote(fs.Arg(wanted)) + " is one argument too many"
-	}
-	return ""
-}
-
-// noCommand returns that there is no command of the name of the first argument, and ends with a
-// semicolon, or "" without arguments.
-func noCommand(fs *flag.FlagSet, all []subcommand) string {
-	if fs.NArg() == 0 {
-		return ""
-	}
-	var names []string
-	for _, c := range all {
-		names = append(names, c.name)
-	}
-	return fmt.Sprintf("there is no command %.64q of %s%s; ", fs.Arg(0), fs.Name(), didYouMean(fs.Arg(0), names))
-}
-
-// didYouMean returns "; did you mean X?" for the name nearest to word, or "" if none is near.
-func didYouMean(word string, names []string) string {
-	if near := limit.Nearest(strings.ToLower(word), names); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }
 
 func usage(w io.Writer) {

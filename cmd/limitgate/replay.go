@@ -70,20 +70,28 @@ func runReplay(ctx context.Context, env *environment, args []string) int {
 	if done {
 		return code
 	}
-	rest := fs.Args()
-	if len(rest) != 1 || f.limits == "" {
-		fmt.Fprintln(env.stderr, "limitgate replay: one log and --limits FILE are needed: "+replayExample)
+	if wrong := wrongArguments(fs, []string{"limits"}, "log"); wrong != "" {
+		fmt.Fprintf(env.stderr, "limitgate replay: %s: %s\n", wrong, replayExample)
 		return exitUsage
 	}
-	opts, err := f.options()
+	log := fs.Arg(0)
+	err := f.checkTogether(fs, log)
+	var opts replay.Options
+	if err == nil {
+		opts, err = f.options()
+	}
 	if err != nil {
 		fmt.Fprintf(env.stderr, "limitgate replay: %s; limitgate replay --help says more\n", err)
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := f.run(ctx, env, rest[0], opts); err != nil {
-		return fail(env, ofLog(rest[0], err))
+	var warnings []string
+	opts.Warn = func(text string) { warnings = append(warnings, text) }
+	err = f.run(ctx, env, log, opts)
+	printWarnings(env, fs.Name(), warnings)
+	if err != nil {
+		return fail(env, ofLog(log, err))
 	}
 	return exitOK
 }
@@ -119,6 +127,9 @@ func (d *dimFlags) Set(s string) error {
 	if !ok || limit.CheckName(name) != nil {
 		return errors.New("a dimension is NAME=TEMPLATE, for example user={user}")
 	}
+	if (*d)[name] != nil {
+		return errors.New("the dimension is there twice: leave one out")
+	}
 	t, err := accesslog.ParseTemplate(text)
 	if err != nil {
 		return err
@@ -130,6 +141,35 @@ func (d *dimFlags) Set(s string) error {
 	return nil
 }
 
+// checkTogether returns an error for flags that do not go together, or not with the log.
+func (f *replayFlags) checkTogether(fs *flag.FlagSet, log string) error {
+	if problem := noEffect(fs, "against", clientFlagNames...); problem != "" && f.against == "" {
+		return errors.New(problem)
+	}
+	if log == "-" && (f.limits == "-" || f.compare == "-") {
+		return errors.New("standard input can be the limits file or the log, not both")
+	}
+	if f.limits == "-" && f.compare == "-" {
+		return errors.New("standard input can be one of two limits files, not both")
+	}
+	if f.svg == "-" {
+		return errors.New("--svg names a file, as standard output has the report: name a new one")
+	}
+	if f.against != "" && f.compare != "" {
+		return errors.New("--compare works on two files, --against on a running proxy: say one of them")
+	}
+	if f.svg != "" && (f.against != "" || f.compare != "") {
+		return errors.New("--svg draws the replay of one limits file, and goes with neither --compare nor --against")
+	}
+	if f.against != "" && f.showAddresses {
+		return errors.New("--show-addresses is for a replay in memory: a proxy does not say which buckets it used")
+	}
+	if f.against != "" && f.frozen {
+		return errors.New("--frozen stops the clock of a replay in memory: a proxy has a clock of its own")
+	}
+	return nil
+}
+
 func (f *replayFlags) options() (replay.Options, error) {
 	opts := replay.Options{Sort: f.sort, ShowAddresses: f.showAddresses, Frozen: f.frozen, Dims: f.dims}
 	var err error
@@ -138,18 +178,6 @@ func (f *replayFlags) options() (replay.Options, error) {
 	}
 	if opts.Op, err = accesslog.ParseTemplate(f.op); err != nil {
 		return opts, fmt.Errorf("flag --op: %w", err)
-	}
-	if f.against != "" && f.compare != "" {
-		return opts, errors.New("--compare works on two files, --against on a running proxy: say one of them")
-	}
-	if f.svg != "" && (f.against != "" || f.compare != "") {
-		return opts, errors.New("--svg draws the replay of one limits file, and goes with neither --compare nor --against")
-	}
-	if f.against != "" && f.showAddresses {
-		return opts, errors.New("--show-addresses is for a replay in memory: a proxy does not say which buckets it used")
-	}
-	if f.against != "" && f.frozen {
-		return opts, errors.New("--frozen stops the clock of a replay in memory: a proxy has a clock of its own")
 	}
 	if f.speed == "max" {
 		return opts, nil

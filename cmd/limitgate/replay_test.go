@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReplayLacking: a template that names what no line has, or few lines have, is reported.
+func TestReplayLacking(t *testing.T) {
+	const line = `203.0.113.7 - - [01/Mar/2026:10:00:05 +0000] "GET /a HTTP/1.1" 200 1` + "\n"
+	log := filepath.Join(t.TempDir(), "access.log")
+	content := strings.Repeat(line, 3) + strings.Replace(line, "/a", "/a?key=k", 1)
+	if err := os.WriteFile(log, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const none = ": no line of the log has a value for --tenant {query:nope}: all requests are of one tenant, - (warning)\n"
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"replay", "--limits", sampleLimits, "--tenant", "{query:nope}"}, "limitgate replay" + none},
+		{[]string{"replay", "--limits", sampleLimits, "--compare", sampleLimits, "--tenant", "{query:nope}"}, "limitgate replay" + none},
+		{[]string{"limits", "suggest", "--tenant", "{query:nope}"}, "limitgate limits suggest" + none},
+		{[]string{"replay", "--limits", sampleLimits, "--tenant", "{query:key}"}, "limitgate replay: 3 of 4 lines have no value for --tenant {query:key}: they are of one tenant, - (warning)\n"},
+		{[]string{"replay", "--limits", sampleLimits, "--dim", "user={user}"}, "limitgate replay: no line of the log has a value for --dim user={user}: no request has that dimension (warning)\n"},
+		{[]string{"replay", "--limits", sampleLimits, "--dim", "key={query:key}"}, ""},
+		{[]string{"replay", "--limits", sampleLimits, "--tenant", "-"}, ""},
+		{[]string{"replay", "--limits", sampleLimits}, ""},
+	} {
+		if out, errs, code := command(append(row.args, log)...); code != exitOK || errs != row.want || out == "" {
+			t.Errorf("%s: exit %d, %q in place of %q", row.args, code, errs, row.want)
+		}
+	}
+}
+
+// TestLintWithoutStrict: flags that only --strict uses are reported without it.
+func TestLintWithoutStrict(t *testing.T) {
+	for _, row := range []struct{ args, want string }{
+		{"--instances 4", "limitgate limits lint: --instances has no effect without --strict (warning)\n"},
+		{"--backstop-total-rate 100", "limitgate limits lint: --backstop-total-rate has no effect without --strict (warning)\n"},
+		{"", ""},
+	} {
+		args := append([]string{"limits", "lint", sampleLimits}, strings.Fields(row.args)...)
+		if _, errs, code := command(args...); code != exitOK || errs != row.want {
+			t.Errorf("%s: exit %d, %q", row.args, code, errs)
+		}
+	}
+}
+
+// TestKeyMeant: a key in other letters is suggested.
+func TestKeyMeant(t *testing.T) {
+	for arg, want := range map[string]string{"shared": "SHARED", "Plan#free": "PLAN#free", "tenant#Acme": "TENANT#Acme", "SHARED": "", "acme": "", "plan#": ""} {
+		if got := keyMeant(arg); got != want {
+			t.Errorf("%s: %q, want %q", arg, got, want)
+		}
+	}
+}
