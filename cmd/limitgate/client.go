@@ -208,7 +208,10 @@ func explainDial(addr string, err error) error {
 // explainTLS adds advice to an error of TLS, and returns nil for others.
 func explainTLS(addr string, err error) error {
 	var host x509.HostnameError
+	var refused *refusal
 	switch {
+	case errors.As(err, &refused) && strings.Contains(refused.text, "speaks TLS"):
+		return fmt.Errorf("%w (the answer of %s: say --tls)", err, addr)
 	case errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("%w (%s does not speak TLS: leave out --tls)", err, addr)
 	case errors.As(err, &host) && len(host.Certificate.DNSNames)+len(host.Certificate.IPAddresses) == 0:

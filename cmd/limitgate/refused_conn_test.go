@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -32,6 +33,15 @@ func TestWrongPort(t *testing.T) {
 		if code != exitError || !strings.HasSuffix(errs, want) {
 			t.Errorf("%s: exit %d, without %q:\n%s", args, code, want, errs)
 		}
+	}
+}
+
+// TestWrongPortTLS: the answer of a port for TLS is shown with the flag for it.
+func TestWrongPortTLS(t *testing.T) {
+	err := &refusal{"ERR this port speaks TLS: connect by TLS, as redis-cli --tls does", io.EOF}
+	const want = "as redis-cli --tls does (the answer of localhost:1: say --tls)"
+	if got := explainDial("localhost:1", err); !strings.HasSuffix(got.Error(), want) {
+		t.Errorf("%s, without %s", got, want)
 	}
 }
 
