@@ -31,7 +31,7 @@ type bucketShape struct {
 // poisonValues returns replacements for the value of a bucket in its current format, by name.
 func poisonValues(healthy string, shape bucketShape) map[string]string {
 	values := commonPoison(healthy)
-	values["huge"], values["huge of format 1"] = strings.Repeat("x", 10<<20), "\x01"+strings.Repeat("1", 10<<20)
+	values["huge"], values["huge of format 1"] = strings.Repeat("x", 1<<20), "\x01"+strings.Repeat("1", 1<<20)
 	values["huge of format 3"] = strings.Repeat("\x93", 1<<20) + "\x03"
 	first := 0
 	if healthy[len(healthy)-1] != 3 {
