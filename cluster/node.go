@@ -35,9 +35,10 @@ type node struct {
 	log      *slog.Logger
 	// stop ends run of the pipeline; only Store.Run uses it.
 	stop context.CancelFunc
-	// sick is when the node began to fail, in nanoseconds since the epoch, while the last log line
-	// reports it as failing, and otherwise 0.
-	sick     atomic.Int64
+	// sick is when the node began to fail, in nanoseconds since the epoch, and 0 while it does not fail.
+	sick atomic.Int64
+	// degraded is set while the last line about health in the log reports the node as failing.
+	degraded atomic.Bool
 	reported logthrottle.Throttle
 }
 
@@ -79,7 +80,7 @@ func (s *Store) newClient(addr string) *redis.Client {
 
 // newNode returns a node. Each of its connections begins with a check of the role.
 func (s *Store) newNode(addr string, cluster bool) *node {
-	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds), reported: logthrottle.Throttle{Period: reportPause}}
+	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds), reported: logthrottle.Throttle{Period: reportPause, Lines: 2}}
 	n.pipeline = &pipeline{
 		free:    make([]*batch, 0, maxInFlight),
 		connErr: errDown,
@@ -162,16 +163,18 @@ func (s *Store) adoptOrphans(t *topology) {
 	})
 }
 
-// reportHealth logs when a node starts to fail and when it recovers, at a bounded rate, so
-// that a node which alternates does not flood the log. A nil error means healthy.
+// reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy. The rate is
+// bounded, so that a node which alternates does not flood the log: a failure behind a recovery has its
+// line, further ones have none until reportPause has passed.
 func (n *node) reportHealth(err error) {
 	switch {
-	case err != nil && n.sick.Load() == 0:
-		if n.reported.Allow() {
-			n.sick.Store(time.Now().UnixNano())
+	case err != nil:
+		n.sick.CompareAndSwap(0, time.Now().UnixNano())
+		if !n.degraded.Load() && n.reported.Allow() {
+			n.degraded.Store(true)
 			n.log.Warn("store degraded, using backstop", append([]any{"node", n.addr}, failureOf(err)...)...)
 		}
-	case err == nil && n.sick.Load() != 0 && n.sick.Swap(0) != 0:
+	case n.sick.Load() != 0 && n.sick.Swap(0) != 0 && n.degraded.Swap(false):
 		n.log.Info("store recovered", "node", n.addr)
 	}
 }

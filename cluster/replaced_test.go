@@ -1,13 +1,16 @@
 package cluster
 
 import (
+	"context"
 	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/breaker"
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
@@ -91,6 +94,45 @@ func TestReplacedWithoutOpenBreaker(t *testing.T) {
 	if log := f.log.String(); strings.Contains(log, "breaker open") || strings.Contains(log, "outage=2562047h") || len(f.outages) > 0 {
 		t.Errorf("%d outages, the log:\n%s", len(f.outages), log)
 	}
+}
+
+// TestReplacedAfterABlip: a master that failed, recovered and is gone has its lines, also if all of that
+// takes less than reportPause.
+func TestReplacedAfterABlip(t *testing.T) {
+	f := openFailover(t)
+	degraded := func() int { return strings.Count(f.log.String(), "store degraded") }
+	f.master.Stop()
+	f.checkUntil(t, "a line about the master", func() bool { return degraded() == 1 })
+	f.master.Cont()
+	f.checkUntil(t, "its recovery", func() bool { return strings.Contains(f.log.String(), "store recovered") })
+	f.master.Kill()
+	f.checkUntil(t, "a second line about the master", func() bool { return degraded() == 2 })
+	f.replica.CLI(t, "REPLICAOF", "NO", "ONE")
+	f.checkUntil(t, "a line about the replacement", func() bool { return strings.Contains(f.log.String(), "unresponsive master replaced") })
+}
+
+// TestHealthLines: a node that alternates does not flood the log, its lines alternate, and one that is
+// replaced while its failure has no line counts as failing.
+func TestHealthLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(syncbuffer.Buffer)
+		n := &node{addr: "a", log: slog.New(slog.NewTextHandler(log, nil)), reported: logthrottle.Throttle{Period: reportPause, Lines: 2}}
+		for range 100 {
+			n.reportHealth(context.DeadlineExceeded)
+			n.reportHealth(nil)
+		}
+		n.reportHealth(context.DeadlineExceeded)
+		if d, r := strings.Count(log.String(), "degraded"), strings.Count(log.String(), "recovered"); d != 2 || r != 2 || n.sick.Load() == 0 {
+			t.Errorf("%d and %d lines, failing since %d", d, r, n.sick.Load())
+		}
+		since := n.sick.Load()
+		time.Sleep(reportPause)
+		n.reportHealth(context.DeadlineExceeded)
+		n.reportHealth(context.DeadlineExceeded)
+		if d := strings.Count(log.String(), "degraded"); d != 3 || n.sick.Load() != since {
+			t.Errorf("%d lines after the pause, failing since %d, want %d", d, n.sick.Load(), since)
+		}
+	})
 }
 
 // TestPingShards: a ping shows a master that is gone before any check fails, and that it is back.
