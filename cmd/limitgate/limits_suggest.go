@@ -46,13 +46,13 @@ func runSuggest(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "limitgate limits suggest: %s\n", err)
 		return exitUsage
 	}
-	in, size, err := openLog(env, fs.Arg(0))
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	in, size, err := openLog(ctx, env, fs.Arg(0))
 	if err != nil {
 		return fail(env, err)
 	}
 	defer func() { _ = in.Close() }()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	progress := accesslog.NewProgress(env.stderr, accesslog.IsTerminal(os.Stderr), size, time.Now)
 	opts.Progress = progress.Update
 	var warnings []string

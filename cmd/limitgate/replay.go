@@ -202,7 +202,7 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string, opt
 	if err != nil {
 		return err
 	}
-	in, size, err := openLog(env, log)
+	in, size, err := openLog(ctx, env, log)
 	if err != nil {
 		return err
 	}
@@ -288,20 +288,4 @@ func ofLog(path string, err error) error {
 		return fmt.Errorf("read access log: %s has the name of a limits file and no line of a log: the last argument is the log", config.Quote(path))
 	}
 	return err
-}
-
-// openLog opens the log, and returns its size in bytes if that is known.
-func openLog(env *environment, path string) (io.ReadCloser, int64, error) {
-	if path == "-" {
-		return io.NopCloser(env.stdin), 0, nil
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, 0, fmt.Errorf("open access log: %w", err)
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, 0, fmt.Errorf("open access log: %w", err)
-	}
-	return file, info.Size(), nil
 }
