@@ -166,6 +166,19 @@ func (p *proxy) output() string {
 	return p.log.String()
 }
 
+// end returns how the process ended, if it did, and the last lines of its log.
+func (p *proxy) end() string {
+	state := "the process runs"
+	select {
+	case err := <-p.exit:
+		p.exit <- err
+		state = fmt.Sprintf("the process ended: %v", err)
+	default:
+	}
+	log := p.output()
+	return state + "\n" + log[max(0, len(log)-10_000):]
+}
+
 // stop sends a signal and returns the process's error.
 func (p *proxy) stop(sig syscall.Signal) error {
 	_ = p.cmd.Process.Signal(sig)
@@ -201,7 +214,7 @@ func (p *proxy) get(path string) string {
 	}
 	resp, err := client.Get(scheme + p.admin + path)
 	if err != nil {
-		p.tb.Fatal(err)
+		p.tb.Fatalf("%v\n%s", err, p.end())
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)

@@ -65,7 +65,7 @@ type Transition struct {
 	// Outage is the time from the first failed call to the first that succeeded, if To is
 	// Closed.
 	Outage time.Duration
-	// Err is the error that opened the breaker.
+	// Err is the error that opened the breaker: never nil if From is Closed, and the failed outcomes have one.
 	Err error
 }
 
@@ -169,7 +169,9 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 	}
 	if state == Closed {
 		ok, failed := b.count(now, o)
-		if b.row >= rowFailures && now.Sub(b.first) >= rowTime || failed >= minFailed && failed >= ok {
+		// A success does not open the breaker, although the calls that leave the window may make the failures
+		// the half of the rest: the next failure does.
+		if o.Failed+o.Stuck > 0 && (b.row >= rowFailures && now.Sub(b.first) >= rowTime || failed >= minFailed && failed >= ok) {
 			b.open(now)
 		}
 	} else if state == HalfOpen && o.OK == 0 {

@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,9 +31,16 @@ func newBench(opts breaker.Options) *bench {
 	return b
 }
 
-func (b *bench) pass(d time.Duration)     { b.now = b.now.Add(d) }
-func (b *bench) allow() bool              { return b.Allow(b.now) }
-func (b *bench) record(o breaker.Outcome) { o.Err = errIt; b.Record(b.now, o) }
+func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
+func (b *bench) allow() bool          { return b.Allow(b.now) }
+
+// record records an outcome, which has an error if a call failed.
+func (b *bench) record(o breaker.Outcome) {
+	if o.Failed+o.Stuck > 0 {
+		o.Err = errIt
+	}
+	b.Record(b.now, o)
+}
 
 // trip opens the breaker.
 func (b *bench) trip(t *testing.T) {
@@ -210,6 +218,38 @@ func TestWhyItOpened(t *testing.T) {
 	b.Record(now, breaker.Outcome{OK: 3})
 	if st := b.Status(); st.State != breaker.Open || !errors.Is(st.Err, why) {
 		t.Errorf("%+v", st)
+	}
+}
+
+// TestFailureOpens: a breaker opens by a failure, whose error the transition has, also if calls that succeeded
+// have left the window.
+func TestFailureOpens(t *testing.T) {
+	b := newBench(breaker.Options{})
+	b.record(breaker.Outcome{OK: 40})
+	b.pass(500 * time.Millisecond)
+	b.record(breaker.Outcome{Failed: 30})
+	b.pass(700 * time.Millisecond)
+	b.record(breaker.Outcome{OK: 1})
+	if len(b.transitions) != 0 {
+		t.Fatalf("a success made %+v", b.transitions)
+	}
+	b.record(breaker.Outcome{Failed: 1})
+	if len(b.transitions) != 1 || b.transitions[0].To != breaker.Open || !errors.Is(b.transitions[0].Err, errIt) {
+		t.Errorf("a failure made %+v", b.transitions)
+	}
+	for seed := range uint64(200) {
+		b, random := newBench(breaker.Options{}), rand.New(rand.NewPCG(seed, 1))
+		for range 2000 {
+			b.pass(time.Duration(random.IntN(60)) * time.Millisecond)
+			if b.allow() {
+				b.record(breaker.Outcome{OK: random.IntN(4), Failed: random.IntN(4), Stuck: random.IntN(2)})
+			}
+		}
+		for _, tr := range b.transitions {
+			if tr.From == breaker.Closed && tr.Err == nil {
+				t.Fatalf("seed %d: %+v", seed, tr)
+			}
+		}
 	}
 }
 
