@@ -45,6 +45,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "import", "redis_rate", "x"}, "import: the limits of redis_rate are in the code of services; see docs/moving/redis_rate.md"},
 	{[]string{"limits", "import", "nginx", "a", "b"}, `import: "b" is too many: import nginx takes one file: limitgate limits import nginx nginx.conf > limits.yaml`},
 	{[]string{"limits", "import", "envoy", shopLimits, "b"}, `import: "b" is too many: import envoy takes one folder`},
+	{[]string{"limits", "import", "rules", "dynamodb://limits"}, "is a table of limits: name a file of another limiter"},
 	{[]string{"limits", "import", "kong", "nope"}, "limitgate: limits import: there is no file \"nope\"\n"},
 	{[]string{"limits", "import", "envoy", "--tenant-key", "rout", shopLimits}, `--tenant-key: no descriptor has the key "rout"; did you mean route?; the keys are kind, remote_address, route, tenant`},
 	{[]string{"--listne", ":6380"}, `a command is missing in front of "--listne"; did you mean limitgate serve --listen?`},

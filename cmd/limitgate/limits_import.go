@@ -147,6 +147,9 @@ func readConfiguration(env *environment, path string) ([]byte, error) {
 		}
 		return content, nil
 	}
+	if isTable(path) {
+		return nil, fmt.Errorf("%s is a table of limits: name a file of another limiter", config.Quote(path))
+	}
 	if isFolder(path) {
 		return nil, fmt.Errorf("%s is a folder: name a file", config.Quote(path))
 	}
