@@ -76,9 +76,11 @@ func TestEdgeEmpty(t *testing.T) {
 // TestEdgeMistakes checks that each mistake of a user gets an error that says what would be right.
 func TestEdgeMistakes(t *testing.T) {
 	const sample = "../../examples/limits.yaml"
-	noPlan := filepath.Join(t.TempDir(), "no_plan.yaml")
-	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: []}\n"), 0o600); err != nil {
-		t.Fatal(err)
+	noPlan, broken := filepath.Join(t.TempDir(), "no_plan.yaml"), filepath.Join(t.TempDir(), "broken.yaml")
+	for path, content := range map[string]string{noPlan: "version: 1\ndefault_plan: gold\nplans: {free: []}\n", broken: "Resources: {}\na: ["} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, row := range []struct {
 		args []string
@@ -101,6 +103,7 @@ func TestEdgeMistakes(t *testing.T) {
 		{[]string{"edge", "render", "--kind", "usage-plans", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold"`},
 		{[]string{"edge", "render", "--kind", "usage-plans", "--check", "-", "-"}, "standard input can be the limits file or the deployed template, not both"},
 		{[]string{"edge", "render", "--kind", "usage-plans", "--check", sample, sample}, "it is not a template of CloudFormation: it has no Resources"},
+		{[]string{"edge", "render", "--kind", "usage-plans", "--check", broken, sample}, "read deployed template: line 2: not readable as YAML: the [ is not closed: write ] behind the last value"},
 		{[]string{"edge", "render", "--kind", "usage-plans", "--check", "nope.yaml", sample}, `open deployed template: there is no file "nope.yaml": --check FILE`},
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {

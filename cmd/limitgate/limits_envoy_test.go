@@ -145,4 +145,7 @@ func TestEnvoyImport(t *testing.T) {
 	if !strings.Contains(out, `{id: login, by: [tenant, ip], when: {tenant: "login"}`) {
 		t.Errorf("the tenant is not the route:\n%s", out)
 	}
+	if !strings.Contains(out, "{id: tenant, by: [tenant-key], rate: 600/m") {
+		t.Errorf("the key tenant is still the tenant:\n%s", out)
+	}
 }

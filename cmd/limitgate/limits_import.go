@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/limitgate/limitgate/config"
@@ -29,6 +32,8 @@ It exits with 0 when the file says everything, 2 when there are such lines, 1 wh
 the configuration cannot be read or its limits cannot be used, and 64 when the
 arguments are wrong.`
 
+const defaultTenantKey = "tenant"
+
 // importers are the importers of files, by the name of the software.
 var importers = map[string]func([]byte) (limitimport.Result, error){"nginx": limitimport.Nginx, "kong": limitimport.Kong, "rules": limitimport.Rules}
 
@@ -37,23 +42,15 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	ttl := ipMaxTTLFlag(fs)
 	var folder folderFlags
 	folder.defineMerge(fs)
-	tenantKey := fs.String("tenant-key", "tenant", "of envoy: the `key` of descriptors whose value is the tenant")
+	tenantKey := fs.String("tenant-key", defaultTenantKey, "of envoy: the `key` of descriptors whose value is the tenant")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
 	if code, done := checkFolderFlags(env, fs, fs.Arg(1), "rls-merge-domains", "tenant-key"); done {
 		return code
 	}
-	if fs.NArg() != 2 || importers[fs.Arg(0)] == nil && fs.Arg(0) != "envoy" {
-		if strings.HasPrefix(strings.ToLower(fs.Arg(0)), "redis") {
-			fmt.Fprintln(env.stderr, "limitgate limits import: redis-cell has no limits to import: its clients send them with CL.THROTTLE, which limitgate serve answers as it is")
-			return exitUsage
-		}
-		if fs.NArg() > 0 && fs.Arg(0) != "envoy" && importers[fs.Arg(0)] == nil {
-			fmt.Fprintf(env.stderr, "limitgate limits import: there is no import of %s%s; there are nginx, kong, rules and envoy: limitgate limits import nginx nginx.conf > limits.yaml\n", config.Quote(fs.Arg(0)), didYouMean(fs.Arg(0), []string{"nginx", "kong", "rules", "envoy"}))
-			return exitUsage
-		}
-		fmt.Fprintln(env.stderr, "limitgate limits import: nginx, kong or rules, and a file, or envoy and a folder, are needed: limitgate limits import nginx nginx.conf > limits.yaml")
+	if mistake := importMistake(fs.Args()); mistake != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits import: %s\n", mistake)
 		return exitUsage
 	}
 	path := fs.Arg(1)
@@ -65,7 +62,7 @@ func runImport(_ context.Context, env *environment, args []string) int {
 		result, err = importEnvoy(path, folder, *tenantKey)
 	}
 	if err != nil {
-		return fail(env, err)
+		return fail(env, fmt.Errorf("limits import: %w", err))
 	}
 	for _, r := range result.Remarks {
 		file := path
@@ -75,8 +72,8 @@ func runImport(_ context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "%s:%d: %s\n", file, r.Line, r.Text)
 	}
 	_, _ = env.stdout.Write(result.File)
-	if _, _, err := config.ParseLimits("limits.yaml", result.File, limit.CompileOptions{IPMaxTTL: ttl.Microseconds()}); err != nil {
-		fmt.Fprintf(env.stderr, "the limits file cannot be used as it is:\n%s\n", err)
+	if _, _, err := config.ParseLimits("standard output", result.File, limit.CompileOptions{IPMaxTTL: ttl.Microseconds()}); err != nil {
+		fmt.Fprintf(env.stderr, "the limits file, which is on standard output, cannot be used as it is:\n%s\n", err)
 		return exitError
 	}
 	if len(result.Remarks) > 0 {
@@ -85,17 +82,82 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
+// otherLimiters are limiters without an import, by the beginnings of their names, with the reason and their page.
+var otherLimiters = []struct{ begin, reason, page string }{
+	{"express", "the limits of express-rate-limit are in the code of services", "express-rate-limit"},
+	{"upstash", "the limits of upstash/ratelimit are in the code of services", "upstash"},
+	{"throttlecrab", "throttlecrab has no limits to import: its clients send them with THROTTLE, which limitgate serve answers as it is", "throttlecrab"},
+	{"redis-rate", "the limits of redis_rate are in the code of services", "redis_rate"},
+	{"redis", "redis-cell has no limits to import: its clients send them with CL.THROTTLE, which limitgate serve answers as it is", "redis-cell"},
+}
+
+// importMistake returns the mistake in the arguments of an import, or "".
+func importMistake(args []string) string {
+	const example = "limitgate limits import nginx nginx.conf > limits.yaml"
+	if len(args) == 0 {
+		return importUsage
+	}
+	from := args[0]
+	name := strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(from), "go-redis/"), "_", "-")
+	for _, other := range otherLimiters {
+		if strings.HasPrefix(name, other.begin) {
+			return other.reason + "; see docs/moving/" + other.page + ".md"
+		}
+	}
+	switch {
+	case importers[from] == nil && from != "envoy":
+		return fmt.Sprintf("there is no import of %s%s; there are nginx, kong, rules and envoy: %s", config.Quote(from), didYouMean(from, []string{"nginx", "kong", "rules", "envoy"}), example)
+	case len(args) == 1:
+		return importUsage
+	case len(args) > 2:
+		what := "file"
+		if from == "envoy" {
+			what = "folder"
+		}
+		return fmt.Sprintf("%s is too many: import %s takes one %s: %s", config.Quote(args[2]), from, what, example)
+	}
+	return ""
+}
+
+const importUsage = "nginx, kong or rules, and a file, or envoy and a folder, are needed: limitgate limits import nginx nginx.conf > limits.yaml"
+
 // importFile imports a file.
 func importFile(env *environment, path string, read func([]byte) (limitimport.Result, error)) (limitimport.Result, error) {
-	content, err := readFileOrStdin(env, path)
+	content, err := readConfiguration(env, path)
 	if err != nil {
-		return limitimport.Result{}, fmt.Errorf("limits import: %w", err)
+		return limitimport.Result{}, err
 	}
 	result, err := read(content)
 	if err != nil {
-		return limitimport.Result{}, fmt.Errorf("limits import: read %s: %w", path, err)
+		return limitimport.Result{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	return result, nil
+}
+
+// readConfiguration reads the configuration of another limiter; - is standard input.
+func readConfiguration(env *environment, path string) ([]byte, error) {
+	const most = config.MaxLimitsFileBytes
+	if path == "-" {
+		content, err := io.ReadAll(io.LimitReader(env.stdin, most+1))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("read standard input: %w", err)
+		case len(content) > most:
+			return nil, fmt.Errorf("standard input has more than %d bytes", most)
+		}
+		return content, nil
+	}
+	if isTable(path) {
+		return nil, fmt.Errorf("%s is a table of limits: name a file of another limiter", config.Quote(path))
+	}
+	if isFolder(path) {
+		return nil, fmt.Errorf("%s is a folder: name a file", config.Quote(path))
+	}
+	content, err := config.ReadFile(path, most)
+	if bytes.HasPrefix(content, []byte("\x1f\x8b")) {
+		err = fmt.Errorf("%s is a gzip file: unpack it first", config.Quote(path))
+	}
+	return content, err
 }
 
 // importEnvoy imports a folder of envoyproxy/ratelimit. Its error has a line for each mistake.
@@ -105,7 +167,10 @@ func importEnvoy(path string, flags folderFlags, tenantKey string) (limitimport.
 		err = problems.Err()
 	}
 	if err != nil {
-		return limitimport.Result{}, fmt.Errorf("limits import: %w", err)
+		return limitimport.Result{}, err
 	}
-	return limitimport.Envoy(c.Config, tenantKey), nil
+	if keys := limitimport.EnvoyKeys(c.Config); tenantKey != defaultTenantKey && !slices.Contains(keys, tenantKey) {
+		return limitimport.Result{}, fmt.Errorf("--tenant-key: no descriptor has the key %s%s; the keys are %.200s", config.Quote(tenantKey), didYouMean(tenantKey, keys), strings.Join(keys, ", "))
+	}
+	return limitimport.Envoy(c.Config, problems, tenantKey), nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/config"
 )
 
 // Diff returns the difference between a template that is deployed and one that is rendered, a line
@@ -49,7 +51,8 @@ var errNoTemplate = errors.New("it is not a template of CloudFormation: it has n
 func valuesOf(text []byte) (map[string]string, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, err
+		line, message := config.ExplainYAML(text, err)
+		return nil, fmt.Errorf("line %d: not readable as YAML: %s", line, message)
 	}
 	if len(doc.Content) == 0 {
 		return nil, errNoTemplate

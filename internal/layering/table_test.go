@@ -151,8 +151,8 @@ var table = map[string]row{
 		settled: true,
 	},
 	"internal/edge": {
-		reason:  "numbers and text made of limits: it reads no file, and calls nothing of AWS",
-		imports: []string{"limit", "limit/bucket"},
+		reason:  "numbers and text made of limits: it reads no file, and calls nothing of AWS; config describes broken YAML",
+		imports: []string{"config", "limit", "limit/bucket"},
 		settled: true,
 	},
 	"examples/demo": {
@@ -309,8 +309,8 @@ var table = map[string]row{
 		settled: true,
 	},
 	"internal/limitimport": {
-		reason:  "turns text into text: it knows the syntax of limits files, not their meaning, and takes suggestions of limit",
-		imports: []string{"internal/rlsconfig", "limit"},
+		reason:  "turns text into text: it knows the syntax of limits files, not their meaning, and takes suggestions and bounds of limit; config describes broken YAML",
+		imports: []string{"internal/rlsconfig", "config", "limit", "limit/bucket"},
 	},
 	"internal/rlsenv": {
 		reason:  "reads the environment of other software, which it receives as text",

@@ -2,6 +2,7 @@ package limitimport
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,9 +14,17 @@ import (
 // tenantKey is the tenant, and remote_address the ip.
 //
 // All keys of a rule are in by, those with a fixed value too, so that rules of the same keys are of
-// one level, where the most specific limit applies as it does there.
-func Envoy(c *rlsconfig.Config, tenantKey string) Result {
+// one level, where the most specific limit applies as it does there. The warnings of the configuration
+// are remarks.
+func Envoy(c *rlsconfig.Config, warnings rlsconfig.Problems, tenantKey string) Result {
 	e := &envoy{tenantKey: tenantKey, domains: c.Domains()}
+	for _, w := range warnings {
+		text := w.Text
+		if w.Field != "" {
+			text = w.Field + ": " + text
+		}
+		e.remarkAt(w.File, w.Line, "%s", text)
+	}
 	for _, name := range e.domains {
 		e.descriptors(name, nil, c.Domain(name).Descriptors())
 	}
@@ -193,10 +202,28 @@ func (e *envoy) dimension(d *rlsconfig.Descriptor) string {
 		return "tenant"
 	case "remote_address":
 		return "ip"
-	case "tenant", "op", "ip":
+	case "tenant": // the tenant is the value of another key
+		return "tenant-key"
+	case "op", "ip":
 		return d.Key
 	}
 	return word(d.Key)
+}
+
+// EnvoyKeys returns the keys of the descriptors of a configuration, sorted.
+func EnvoyKeys(c *rlsconfig.Config) []string {
+	keys := map[string]bool{}
+	var collect func(level []*rlsconfig.Descriptor)
+	collect = func(level []*rlsconfig.Descriptor) {
+		for _, d := range level {
+			keys[d.Key] = true
+			collect(d.Below)
+		}
+	}
+	for _, name := range c.Domains() {
+		collect(c.Domain(name).Descriptors())
+	}
+	return slices.Sorted(maps.Keys(keys))
 }
 
 // group gives limits of one level groups, so that those compete of which one alone applies there.

@@ -20,7 +20,7 @@ import (
 // TestEnvoy compares the limits file and the remarks of each folder in testdata/envoy with those
 // beside it.
 func TestEnvoy(t *testing.T) {
-	for _, name := range []string{"edge", "domains"} {
+	for _, name := range []string{"edge", "domains", "warnings"} {
 		files, err := rlsconfig.ReadDir("testdata/envoy/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +29,7 @@ func TestEnvoy(t *testing.T) {
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "testdata/envoy/"+name+".want", describe(Envoy(c, "tenant"), nil))
+		expect(t, "testdata/envoy/"+name+".want", describe(Envoy(c, problems, "tenant"), nil))
 	}
 }
 
@@ -99,7 +99,7 @@ func TestEnvoyAdmitsNoMore(t *testing.T) {
 		if err := problems.Err(); err != nil {
 			rt.Fatalf("%v:\n%s", err, file)
 		}
-		r := Envoy(c, "tenant")
+		r := Envoy(c, problems, "tenant")
 		set, _, err := config.ParseLimits("limits.yaml", r.File, limit.CompileOptions{IPMaxTTL: 3600e6})
 		if err != nil {
 			rt.Fatalf("%v:\n%s\nof\n%s", err, r.File, file)

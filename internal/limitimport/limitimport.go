@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // Result is a limits file, and what it does not say.
@@ -224,19 +222,6 @@ func (u names) unique(name string) string {
 	}
 	u[free] = 1
 	return free
-}
-
-// repeated returns the first key that stands in a mapping twice, or "".
-func repeated(n *yaml.Node) string {
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i].Value
-		if seen[key] {
-			return key
-		}
-		seen[key] = true
-	}
-	return ""
 }
 
 // word returns text as a name of a limit, a group or a dimension.

@@ -22,7 +22,7 @@ func (n *nginx) remarkOuter() {
 			}
 			outer := &n.requests[j]
 			a, b := n.zones[inner.zone], n.zones[outer.zone]
-			if a == nil || b == nil || a.key == b.key || !outer.isOuterOf(inner) {
+			if a == nil || b == nil || a.key == b.key || inner.mistake != "" || outer.mistake != "" || !outer.isOuterOf(inner) {
 				continue
 			}
 			n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here both count", cut(outer.zone), outer.line)
@@ -67,6 +67,23 @@ func (n *nginx) remarkShared() {
 			if len(lines) > 1 {
 				n.remark(line, "%d of the limit_req that are imported share the units of zone %s in nginx; here each has its own, so that they admit more together", len(lines), cut(name))
 			}
+		}
+	}
+}
+
+// remarkDry remarks on limit_req_dry_run in contexts that take their limit_req from an outer one, where
+// it is not on: the limit is one for all of them.
+func (n *nginx) remarkDry() {
+	for _, c := range n.contexts {
+		if c.dryLine == 0 || !c.dry || c.limits > 0 {
+			continue
+		}
+		from := c.outer
+		for from != nil && from.limits == 0 {
+			from = from.outer
+		}
+		if from != nil && from.imported > 0 && !from.isDry() {
+			n.remark(c.dryLine, "limit_req_dry_run is on for some requests of limit_req on line %d: the limit is enforced here, for all of them", from.imported)
 		}
 	}
 }

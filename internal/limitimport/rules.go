@@ -5,27 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // Rules imports a flat list of rules in JSON or YAML, each with rule_id, match, rate, per, capacity,
 // on_fail and enabled. All rules that match a request count for it, so that each is a group of its
 // own. The error is one of the syntax.
 func Rules(content []byte) (Result, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(content, &doc); err != nil {
-		return Result{}, fmt.Errorf("read YAML: %w", err)
+	list, err := readYAML(content)
+	if err != nil {
+		return Result{}, err
 	}
-	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.SequenceNode && value(doc.Content[0], "rules") == nil {
+	if list == nil || list.Kind != yaml.SequenceNode && value(list, "rules") == nil {
 		return Result{}, errors.New("it is no list of rules: [{rule_id: pay, match: POST /pay*, rate: 10, per: tenant}]")
 	}
-	list := doc.Content[0]
 	if list.Kind != yaml.SequenceNode {
 		list = value(list, "rules")
 	}
@@ -58,18 +58,19 @@ func (r *rules) rule(n *yaml.Node) {
 		r.remark(n.Line, "a rule is not imported: it has no fields")
 		return
 	}
-	id := r.ids.unique(word(scalar(n, "rule_id"))) // rules of one group would take the place of each other
-	if key := repeated(n); key != "" {
-		r.remark(n.Line, "%s is not imported: the field %s stands there twice", id, cut(key))
+	id := r.id(n)
+	if key := repeated(n); key != nil {
+		r.remark(key.Line, "%s is not imported: the field %s stands there twice", id, cut(key.Value))
 		return
 	}
-	switch how := strings.ToLower(scalar(n, "enabled")); how {
-	case "", "true", "yes", "on", "1":
-	case "false", "no", "off", "0":
-		r.remark(n.Line, "%s is not imported: it is not enabled", id)
-		return
-	default:
-		r.remark(n.Line, "%s: enabled %s is neither true nor false: the rule is imported", id, cut(how))
+	if how := scalar(n, "enabled"); how != "" {
+		on, known := isOn(how)
+		if !known {
+			r.remark(n.Line, "%s: enabled %s is neither true nor false: the rule is imported", id, cut(strings.ToLower(how)))
+		} else if !on {
+			r.remark(n.Line, "%s is not imported: it is not enabled", id)
+			return
+		}
 	}
 	if !r.fields(n, id) {
 		return
@@ -106,6 +107,21 @@ func (r *rules) rule(n *yaml.Node) {
 	r.add(l)
 }
 
+// id returns the id of the limit of a rule: rules of one group would take the place of each other.
+func (r *rules) id(n *yaml.Node) string {
+	given := scalar(n, "rule_id")
+	id := r.ids.unique(word(given))
+	switch {
+	case given == "":
+		r.remark(n.Line, "a rule without rule_id is %s here", id)
+	case id != word(given):
+		r.remark(n.Line, "the limit of another rule has the id %s already: this one is %s", word(given), id)
+	case id != given:
+		r.remark(n.Line, "rule_id %s is %s here", cut(given), id)
+	}
+	return id
+}
+
 // fields remarks on fields that are not read, and reports whether none of them is a misspelling.
 func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
 	known := slices.Sorted(maps.Keys(ruleFields))
@@ -123,34 +139,6 @@ func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
 	return true
 }
 
-// units are the words of per and of rates that say a time.
-var units = map[string]string{"second": "s", "sec": "s", "s": "s", "minute": "m", "min": "m", "m": "m", "hour": "h", "h": "h", "day": "d", "d": "d"}
-
-// maxPeriodDigits bounds the number of units in a period.
-const maxPeriodDigits = 9
-
-// periodOf returns a period such as minute, 5m or month as limits files write it, and whether it is
-// one.
-func periodOf(text string) (period string, ok bool) {
-	text = strings.ToLower(text)
-	if text == "month" {
-		return text, true
-	}
-	word := strings.TrimLeft(text, "0123456789")
-	unit, digits := cmp.Or(units[word], units[strings.TrimSuffix(word, "s")]), text[:len(text)-len(word)]
-	if unit == "" || digits == "" {
-		return unit, unit != ""
-	}
-	digits = strings.TrimLeft(digits, "0")
-	if digits == "" || len(digits) > maxPeriodDigits {
-		return "", false
-	}
-	if digits == "1" {
-		digits = ""
-	}
-	return digits + unit, true
-}
-
 // per reads by what a rule counts, a period or dimensions, and returns its period, or "".
 func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 	words, ok := r.perWords(n, l.id)
@@ -165,6 +153,9 @@ func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 			return "", false
 		case isPeriod:
 			period = found
+		case otherPeriod(w) != "":
+			r.remark(n.Line, "%s is not imported: %s is no period here: write %s", l.id, cut(w), otherPeriod(w))
+			return "", false
 		case w[0] >= '0' && w[0] <= '9':
 			r.remark(n.Line, "%s is not imported: per %s is neither a period, such as minute or 5m, nor a dimension", l.id, cut(w))
 			return "", false
@@ -225,72 +216,6 @@ func (r *rules) dimension(n *yaml.Node, l *imported, name string) {
 // maxBy bounds the dimensions of an imported limit.
 const maxBy = 8
 
-const pathRemark = "path and method are conditions on dimensions: /check of limitgate serve --http adds them, and other services send DIM path and DIM method"
-
-// match reads which requests a rule counts.
-func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
-	m := value(n, "match")
-	switch {
-	case m == nil:
-		return nil, true
-	case m.Kind == yaml.ScalarNode:
-		return r.pattern(m, id)
-	case m.Kind != yaml.MappingNode:
-		r.remark(m.Line, "%s is not imported: match is neither a text nor fields", id)
-		return nil, false
-	case repeated(m) != "":
-		r.remark(m.Line, "%s is not imported: %s of match stands there twice", id, cut(repeated(m)))
-		return nil, false
-	}
-	for i := 0; i+1 < len(m.Content); i += 2 {
-		name, of := word(strings.ToLower(m.Content[i].Value)), resolved(m.Content[i+1])
-		if of.Kind != yaml.ScalarNode {
-			r.remark(of.Line, "%s is not imported: %s of match is no text", id, name)
-			return nil, false
-		}
-		if !r.isPrefix(of, id) {
-			return nil, false
-		}
-		when = append(when, condition{name, of.Value})
-		switch name {
-		case "path", "method":
-			r.remarkOnce(m.Line, pathRemark)
-		case "op", "tenant", "ip":
-		default:
-			r.remark(m.Line, "%s: %s is a condition on a dimension: services send DIM %[2]s, and a request without it is not counted", id, name)
-		}
-	}
-	return when, true
-}
-
-// pattern reads a match of METHOD PATH or PATH alone.
-func (r *rules) pattern(m *yaml.Node, id string) (when []condition, ok bool) {
-	if !r.isPrefix(m, id) {
-		return nil, false
-	}
-	switch text := m.Value; {
-	case text == "*" || text == "" || text == "/*":
-		return nil, true
-	case strings.HasPrefix(text, "/"):
-		r.remarkOnce(m.Line, pathRemark)
-		return []condition{{"path", text}}, true
-	case strings.HasPrefix(text, "* "):
-		return r.pattern(&yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text[2:]), Line: m.Line}, id)
-	default:
-		return []condition{{"op", text}}, true
-	}
-}
-
-// isPrefix reports whether a pattern is a text with a * at its end at most.
-func (r *rules) isPrefix(m *yaml.Node, id string) bool {
-	text := strings.TrimPrefix(m.Value, "* ")
-	if i := strings.IndexAny(text, "*?[{:"); i >= 0 && (text[i] != '*' || i != len(text)-1) {
-		r.remark(m.Line, "%s is not imported: %s has a wildcard before its end", id, cut(m.Value))
-		return false
-	}
-	return true
-}
-
 // rate reads a number of requests a period, or COUNT/PERIOD. Period is that of per, or "".
 func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 	if scalar(n, "rate") == "" {
@@ -301,6 +226,9 @@ func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 	if found {
 		of, ok := periodOf(own)
 		switch {
+		case !ok && otherPeriod(own) != "":
+			r.remark(n.Line, "%s is not imported: %s of its rate is no period here: write %s/%s", id, cut(own), cut(text), otherPeriod(own))
+			return "", false
 		case !ok:
 			r.remark(n.Line, "%s is not imported: %s of its rate is no period, such as minute, 5m or month", id, cut(own))
 			return "", false
@@ -310,13 +238,20 @@ func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 		}
 		period = of
 	}
-	count, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || count < 1 {
-		r.remark(n.Line, "%s is not imported: rate %s is no whole number above zero", id, cut(text))
+	count, mistake := wholeNumber(text)
+	if _, err := bucket.ParseRate(text); mistake != "" && err != nil && !numeric.MatchString(text) {
+		r.remark(n.Line, "%s is not imported: rate %s: %s", id, cut(text), err)
+		return "", false
+	}
+	if mistake != "" {
+		r.remark(n.Line, "%s is not imported: rate %s %s", id, cut(text), mistake)
 		return "", false
 	}
 	return fmt.Sprintf("%d/%s", count, cmp.Or(period, "s")), true
 }
+
+// numeric matches the texts that are numbers in some notation.
+var numeric = regexp.MustCompile(`^[-+0-9.,_eE]*$`)
 
 // capacity reads the burst.
 func (r *rules) capacity(n *yaml.Node, l *imported) (ok bool) {
@@ -324,9 +259,9 @@ func (r *rules) capacity(n *yaml.Node, l *imported) (ok bool) {
 	if text == "" {
 		return true
 	}
-	burst, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || burst < 1 {
-		r.remark(n.Line, "%s is not imported: capacity %s is no whole number above zero", l.id, cut(text))
+	burst, mistake := wholeNumber(text)
+	if mistake != "" {
+		r.remark(n.Line, "%s is not imported: capacity %s %s", l.id, cut(text), mistake)
 		return false
 	}
 	l.burst = burst

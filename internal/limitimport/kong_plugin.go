@@ -1,0 +1,202 @@
+package limitimport
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// kongWindow is a window of the plugin, and the period of its limit.
+type kongWindow struct{ name, period string }
+
+var kongWindows = []kongWindow{
+	{"second", "s"}, {"minute", "m"}, {"hour", "h"}, {"day", "day"}, {"month", "month"}, {"year", "366d"},
+}
+
+// plugin adds the limits of a plugin.
+func (k *kong) plugin(n *yaml.Node, scope []condition) {
+	if k.isWord(n) || !k.isLimit(n) {
+		return
+	}
+	config := value(n, "config")
+	if !slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return scalar(config, w.name) != "" }) {
+		k.remark(n.Line, "a plugin is not imported: its config has none of second, minute, hour, day, month and year")
+		return
+	}
+	k.checkMerge(n)
+	k.checkMerge(config)
+	by, ok := k.by(n.Line, config)
+	if !ok {
+		return
+	}
+	if scope, ok = k.scope(n, config, scope); !ok {
+		return
+	}
+	if policy := scalar(config, "policy"); policy == "" || policy == "local" {
+		k.remark(n.Line, "with policy local each node of Kong counts by itself; here all proxies of a store count together")
+	}
+	k.windows(n.Line, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(n.Line, config)})
+}
+
+// isWord remarks on a plugin of limits that stands in the list as a word or as a field.
+func (k *kong) isWord(n *yaml.Node) bool {
+	const name = "rate-limiting"
+	field := value(n, name) != nil && !isSet(n, "name")
+	if of := resolved(n); field || of != nil && of.Kind == yaml.ScalarNode && of.Value == name {
+		k.plugins++
+		k.remark(n.Line, "a plugin is not imported: write - {name: rate-limiting, config: {minute: 5}}, since Kong reads its name from the field name")
+		return true
+	}
+	return false
+}
+
+// isLimit reports whether a plugin is one to import, and remarks on others that limit.
+func (k *kong) isLimit(n *yaml.Node) bool {
+	switch scalar(n, "name") {
+	case "rate-limiting":
+	case "rate-limiting-advanced", "response-ratelimiting", "ai-rate-limiting-advanced", "service-protection":
+		k.remark(n.Line, "%s is not imported, only rate-limiting is", scalar(n, "name"))
+		return false
+	default:
+		return false
+	}
+	k.plugins++
+	for _, part := range []*yaml.Node{resolved(n), value(n, "config")} {
+		if key := repeated(part); key != nil {
+			k.remark(key.Line, "a plugin is not imported: the field %s stands there twice", cut(key.Value))
+			return false
+		}
+	}
+	if how := scalar(n, "enabled"); how != "" {
+		on, known := isOn(how)
+		if !known {
+			k.remark(n.Line, "enabled %s is neither true nor false: the plugin is imported", cut(how))
+		} else if !on {
+			k.remark(n.Line, "a plugin that is not enabled is not imported")
+			return false
+		}
+	}
+	switch {
+	case isSet(n, "consumer_group"):
+		k.remark(n.Line, groupRemark)
+		return false
+	case k.unnamed != nil:
+		k.remark(k.unnamed.Line, "%s", k.unnamed.Text)
+		return false
+	}
+	return true
+}
+
+// scope returns the conditions of a plugin, and reports whether they can be said.
+func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool) {
+	scope = slices.Clip(scope)
+	for _, s := range kongScopes {
+		if !isSet(n, s.entity) {
+			continue
+		}
+		name := nameOf(n, s.entity)
+		if name == "" {
+			k.remark(n.Line, "a plugin is not imported: the %s is a condition here, and that of its %s is not there", s.name, s.entity)
+			return nil, false
+		}
+		scope = append(scope, condition{s.dimension, name})
+	}
+	if path := scalar(config, "path"); scalar(config, "limit_by") == "path" && path != "" {
+		scope = append(scope, condition{"path", path})
+	}
+	for _, c := range scope {
+		if strings.Contains(c.pattern, "*") {
+			k.remark(n.Line, "a plugin is not imported: a * in a condition stands for any text, and %s has one", cut(c.pattern))
+			return nil, false
+		}
+	}
+	k.explainScope(n.Line, scope)
+	return scope, true
+}
+
+// isClosed reports whether the limits of a plugin deny while the store is away.
+func (k *kong) isClosed(line int, config *yaml.Node) bool {
+	how := scalar(config, "fault_tolerant")
+	if how == "" {
+		return false
+	}
+	open, known := isOn(how)
+	if !known {
+		k.remark(line, "fault_tolerant %s is neither true nor false: the limit is closed", cut(how))
+	}
+	return !open
+}
+
+// windows adds a limit for each window of a plugin.
+func (k *kong) windows(line int, config *yaml.Node, l imported) {
+	for _, w := range kongWindows {
+		text := scalar(config, w.name)
+		if text == "" {
+			continue
+		}
+		count, mistake := wholeNumber(text)
+		if mistake != "" {
+			k.remark(line, "%s: %s is not imported: it %s", w.name, cut(text), mistake)
+			continue
+		}
+		if w.name == "year" {
+			k.remark(line, "a year is 366 days here, and does not follow the calendar")
+		}
+		l.id, l.group, l.rate = kongID(l.when, w.name), w.name, fmt.Sprintf("%d/%s", count, w.period)
+		k.add(l)
+	}
+}
+
+// by returns the dimensions of limit_by, and reports whether they can be said.
+func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
+	switch what := scalar(config, "limit_by"); what {
+	case "", "consumer":
+		k.remarkOnce(line, "consumers are tenants: a request without a consumer, which Kong counts by its address, needs a tenant here")
+		return []string{"tenant"}, true
+	case "credential":
+		k.remark(line, "services send DIM credential; a request without it is not counted, and in Kong counts by its address")
+		return []string{"tenant", "credential"}, true
+	case "ip":
+		return []string{"ip"}, true
+	case "service":
+		k.remark(line, "services send DIM service; a request without it is not counted, and in Kong counts by its address")
+		return []string{"service"}, true
+	case "header":
+		if scalar(config, "header_name") == "" {
+			k.remark(line, "a plugin is not imported: limit_by: header needs header_name")
+			return nil, false
+		}
+		name := word(strings.ToLower(scalar(config, "header_name")))
+		k.remark(line, "services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name)
+		return []string{name}, true
+	case "path":
+		k.remark(line, "services send DIM path; requests of other paths are not counted, and in Kong count by their address")
+		return []string{"path"}, true
+	default:
+		k.remark(line, "a plugin is not imported: limits do not count by %s", cut(what))
+		return nil, false
+	}
+}
+
+// explainScope remarks on the conditions of a plugin.
+func (k *kong) explainScope(line int, scope []condition) {
+	for _, c := range scope {
+		if c.dimension != "tenant" && c.dimension != "path" {
+			k.remark(line, "the plugin of %s %s is a condition: services send DIM %[1]s", c.dimension, cut(c.pattern))
+		}
+	}
+	if len(scope) > 0 {
+		k.remarkOnce(line, "of several plugins Kong runs one alone; here limits that count by other dimensions apply beside each other")
+	}
+}
+
+// kongID returns the id of a limit: the names of its scope and its window.
+func kongID(scope []condition, window string) string {
+	var names []string
+	for _, c := range scope {
+		names = append(names, c.pattern)
+	}
+	return strings.Join(append(names, window), "-")
+}

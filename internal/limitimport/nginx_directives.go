@@ -1,0 +1,165 @@
+package limitimport
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit/bucket"
+)
+
+// directive reads a directive without a block.
+func (n *nginx) directive(words []nginxWord) {
+	line := words[0].line
+	switch words[0].text {
+	case "limit_req_zone":
+		n.zone(words)
+	case "limit_req":
+		n.request(words)
+	case "limit_req_dry_run":
+		n.dryRun(words)
+	case "server_name":
+		if n.server != nil {
+			for _, w := range words[1:] {
+				n.server.names = append(n.server.names, w.text)
+			}
+		}
+	case "include":
+		if len(words) > 1 {
+			n.remark(line, "%s is not read: join the files first, as nginx -T prints them", cut(words[1].text))
+		}
+	case "limit_conn", "limit_conn_zone":
+		n.remark(line, "%s is not imported: limits of simultaneous work count by tenant, see algorithm: concurrency", words[0].text)
+	}
+}
+
+// zone reads limit_req_zone KEY zone=NAME:SIZE rate=RATE.
+func (n *nginx) zone(words []nginxWord) {
+	z := &zone{line: words[0].line}
+	name, unknown := "", ""
+	for i, w := range words[1:] {
+		switch option, value, _ := strings.Cut(w.text, "="); {
+		case option == "zone":
+			name, _, _ = strings.Cut(value, ":")
+		case option == "rate":
+			z.rate = value
+		case i == 0:
+			z.key = w.text
+		case option != "sync" && unknown == "":
+			unknown = fmt.Sprintf("%s is not known%s", cut(w.text), nearOption(w.text, "zone", "rate"))
+		}
+	}
+	switch old := n.zones[name]; {
+	case name == "" && unknown != "":
+		n.remark(z.line, "limit_req_zone is not read: %s", unknown)
+		return
+	case name == "":
+		n.remark(z.line, "limit_req_zone is not read: zone=NAME:SIZE is missing")
+		return
+	case old != nil:
+		n.remark(z.line, "limit_req_zone %s is not read: it stands on line %d already, and nginx refuses two of one name", cut(name), old.line)
+		return
+	}
+	if z.mistake = unknown; z.key == "" {
+		z.mistake = fmt.Sprintf("its key is missing: limit_req_zone $binary_remote_addr zone=%s:10m rate=1r/s", cut(name))
+	}
+	n.zones[name] = z
+}
+
+// request reads limit_req zone=NAME [burst=NUMBER] [nodelay | delay=NUMBER].
+func (n *nginx) request(words []nginxWord) {
+	r := limitRequest{line: words[0].line, rank: n.context.limits, delays: true, server: n.server, context: n.context, paths: append([]location(nil), n.paths...)}
+	n.context.limits++
+	var mistakes []string
+	for _, w := range words[1:] {
+		mistake := ""
+		switch option, value, _ := strings.Cut(w.text, "="); option {
+		case "zone":
+			r.zone = value
+		case "burst":
+			r.burst, mistake = nginxNumber(w.text, value)
+		case "nodelay":
+			r.delays = false
+		case "delay":
+			_, mistake = nginxNumber(w.text, value)
+		default:
+			r.unknown, mistake = w.text, cut(w.text)+" is not known: limit_req takes zone=NAME, burst=N, nodelay and delay=N"
+		}
+		if mistake != "" {
+			mistakes = append(mistakes, mistake)
+		}
+	}
+	switch name := n.context.name; {
+	case name != "" && name != "http" && name != "server" && name != "location":
+		r.mistake = fmt.Sprintf("it stands inside of %s, where nginx refuses it", cut(name))
+	case len(mistakes) > 0:
+		r.mistake = mistakes[0]
+	case r.zone == "":
+		r.mistake = "zone=NAME is missing"
+	}
+	n.requests = append(n.requests, r)
+}
+
+// nginxNumber reads the number of an option, and returns the mistake in it, or "".
+func nginxNumber(option, value string) (number int64, mistake string) {
+	number, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case isTooLarge(number, err) || number == bucket.MaxCapacity: // one more is admitted
+		return 0, cut(option) + " is too large"
+	case err != nil || number < 0:
+		return 0, cut(option) + " is no number of requests"
+	}
+	return number, ""
+}
+
+// nearOption returns a question for the option that a word resembles, or "".
+func nearOption(text string, options ...string) string {
+	option, value, found := strings.Cut(text, "=")
+	near := nearest(option, options)
+	if near != "" && found {
+		near += "=" + value
+	}
+	return question(cut(near))
+}
+
+// dryRun reads limit_req_dry_run on or off.
+func (n *nginx) dryRun(words []nginxWord) {
+	how := ""
+	if len(words) > 1 {
+		how = words[1].text
+	}
+	on := strings.EqualFold(how, "on")
+	if !on && !strings.EqualFold(how, "off") {
+		n.remark(words[0].line, "limit_req_dry_run %s is neither on nor off: the limit is enforced", cut(how))
+	}
+	n.context.dry, n.context.dryLine = on, words[0].line
+	n.enforced = n.enforced || !on
+}
+
+// nginxBegins are directives that stand at the beginning of a line: where one is a further word of another
+// directive, that one lacks its ; at the end.
+var nginxBegins = map[string]bool{
+	"http": true, "server": true, "location": true, "if": true, "upstream": true, "include": true, "listen": true, "server_name": true, "proxy_pass": true,
+	"limit_req": true, "limit_req_zone": true, "limit_req_dry_run": true, "limit_req_status": true, "limit_conn": true, "limit_conn_zone": true,
+}
+
+// checkEnd returns an error if a directive goes on with a line that begins another one.
+func checkEnd(directive []nginxWord) error {
+	for i := 1; i < len(directive); i++ {
+		w, last := directive[i], directive[i-1]
+		if w.quoted || w.line == last.line || !nginxBegins[w.text] && !(i > 1 && isOddLimitWord(directive[0].text, w.text)) {
+			continue
+		}
+		return at(last.line, fmt.Errorf("; is missing behind %s: the directive %s begins on line %d", cut(last.text), cut(w.text), w.line))
+	}
+	return nil
+}
+
+// isOddLimitWord reports whether a word cannot be one of a directive of limits.
+func isOddLimitWord(directive, word string) bool {
+	switch directive {
+	case "limit_req", "limit_req_zone", "limit_req_dry_run":
+		return !strings.ContainsAny(word, "=$") && word != "nodelay" && word != "sync"
+	}
+	return false
+}

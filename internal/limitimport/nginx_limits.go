@@ -1,0 +1,182 @@
+package limitimport
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// add adds the limit of a limit_req, and reports whether it can be said. If not, the last remark has
+// the reason.
+func (n *nginx) add(r *limitRequest) bool {
+	z, mistake := n.zoneOf(r)
+	if mistake != "" {
+		n.remark(r.line, "limit_req is not imported: %s", mistake)
+		return false
+	}
+	l := imported{id: r.zone, burst: r.burst + 1, shadow: r.context.isDry() && !n.enforced}
+	var ok bool
+	if l.by, ok = n.key(z, r.line); !ok {
+		return false
+	}
+	if l.rate, mistake = nginxRate(z.rate); mistake != "" {
+		n.remark(r.line, "limit_req is not imported: the rate of zone %s %s", cut(r.zone), mistake)
+		return false
+	}
+	if !n.location(r, &l) || !n.host(r, &l) {
+		return false
+	}
+	if r.context.isDry() && n.enforced {
+		n.remark(r.line, "limit_req_dry_run is on for some requests and off for others: the limit is enforced here, for all of them")
+	}
+	if r.rank > 0 {
+		l.group = fmt.Sprintf("nginx-%d", r.rank+1)
+	}
+	if r.delays && r.burst > 0 {
+		n.remark(r.line, "nginx holds requests of the burst back; here %d are admitted at once, and more are told when to come back", l.burst)
+	}
+	if n.draft.add(l) {
+		n.uses[r.zone] = append(n.uses[r.zone], r.line)
+	}
+	return true
+}
+
+// zoneOf returns the zone of a limit_req, or the mistake in one of them.
+func (n *nginx) zoneOf(r *limitRequest) (z *zone, mistake string) {
+	z = n.zones[r.zone]
+	switch known := slices.Sorted(maps.Keys(n.zones)); {
+	case r.mistake != "" && r.unknown != "" && n.zones[r.unknown] != nil:
+		return nil, r.mistake + question("zone="+cut(r.unknown))
+	case r.mistake != "" && r.unknown != "":
+		return nil, r.mistake + nearOption(r.unknown, "zone", "burst", "nodelay", "delay")
+	case r.mistake != "":
+		return nil, r.mistake
+	case z == nil:
+		return nil, "there is no limit_req_zone " + cut(r.zone) + question(cut(nearest(r.zone, known)))
+	case z.mistake != "":
+		return nil, fmt.Sprintf("limit_req_zone %s on line %d: %s", cut(r.zone), z.line, z.mistake)
+	}
+	return z, ""
+}
+
+// location adds the condition on the path, and reports whether it can be said.
+func (n *nginx) location(r *limitRequest, l *imported) bool {
+	if len(r.paths) == 0 {
+		return true
+	}
+	at := r.paths[len(r.paths)-1]
+	pattern := at.path + "*"
+	switch at.modifier {
+	case "", "^~":
+	case "=":
+		pattern = at.path
+	default:
+		n.remark(r.line, "limit_req is not imported: conditions have no regular expressions like that of location %s", cut(at.path))
+		return false
+	}
+	if strings.HasPrefix(at.path, "@") || strings.Contains(at.path, "*") {
+		n.remark(r.line, "limit_req is not imported: location %s is no path of requests", cut(at.path))
+		return false
+	}
+	if at.modifier != "=" {
+		n.remarkBeside(r, at)
+	}
+	if pattern == "/*" {
+		return true // every path
+	}
+	l.when = []condition{{"path", pattern}}
+	l.id += "-" + strings.Trim(at.path, "/")
+	n.remark(r.line, "location %s is a condition on path: services send DIM path with the path of the request", cut(at.path))
+	return true
+}
+
+// host adds the condition on the server, where there are several, and reports whether it can be
+// said.
+func (n *nginx) host(r *limitRequest, l *imported) bool {
+	if r.server == nil || n.servers < 2 {
+		return true
+	}
+	if len(r.server.names) == 0 || r.server.names[0] == "_" {
+		n.remark(r.line, "its server has the hosts that no other server names; here the limit counts requests of all hosts")
+		return true
+	}
+	if len(r.server.names) != 1 || strings.ContainsAny(r.server.names[0], "*~") {
+		n.remark(r.line, "limit_req is not imported: conditions have one name for a host, and its server has %d: %s", len(r.server.names), cut(strings.Join(r.server.names, " ")))
+		return false
+	}
+	l.when = append(l.when, condition{"host", r.server.names[0]})
+	l.id += "-" + r.server.names[0]
+	n.remark(r.line, "server %s is a condition on host: services send DIM host", cut(r.server.names[0]))
+	return true
+}
+
+// key returns the dimensions of a zone's key, and reports whether it can be said.
+func (n *nginx) key(z *zone, line int) (by []string, ok bool) {
+	rest := z.key
+	for rest != "" {
+		name, behind, ok := nginxVariable(rest)
+		if !ok {
+			n.remark(line, "limit_req is not imported: key %s of its zone is more than variables", cut(z.key))
+			return nil, false
+		}
+		rest = behind
+		var dimension string
+		switch {
+		case name == "binary_remote_addr", name == "remote_addr":
+			dimension = "ip"
+		case name == "uri", name == "request_uri", name == "document_uri":
+			dimension = "path"
+		case name == "host", name == "server_name", name == "http_host":
+			dimension = "host"
+		case name == "remote_user":
+			dimension = "user"
+		case strings.HasPrefix(name, "http_"), strings.HasPrefix(name, "arg_"), strings.HasPrefix(name, "cookie_"):
+			_, dimension, _ = strings.Cut(name, "_")
+		default:
+			dimension = name
+		}
+		if dimension != "ip" {
+			n.remark(line, "services send DIM %s with what nginx has in $%s; a request without it is not counted, as nginx counts none whose key is empty", word(dimension), cut(name))
+		}
+		by = append(by, word(dimension))
+	}
+	if len(by) == 0 {
+		n.remark(line, "limit_req is not imported: its zone has no key")
+	}
+	return by, len(by) > 0
+}
+
+// nginxVariable takes $name or ${name} off the beginning of a key.
+func nginxVariable(text string) (name, rest string, ok bool) {
+	if !strings.HasPrefix(text, "$") {
+		return "", "", false
+	}
+	text = text[1:]
+	if strings.HasPrefix(text, "{") {
+		return strings.Cut(text[1:], "}")
+	}
+	end := 0
+	for end < len(text) && (text[end] == '_' || text[end] >= 'a' && text[end] <= 'z' || text[end] >= 'A' && text[end] <= 'Z' || text[end] >= '0' && text[end] <= '9') {
+		end++
+	}
+	return text[:end], text[end:], end > 0
+}
+
+// nginxRate returns 10r/s as 10/s, or the mistake in it.
+func nginxRate(text string) (rate, mistake string) {
+	count, unit, found := strings.Cut(text, "r/")
+	n, err := strconv.ParseInt(count, 10, 64)
+	switch {
+	case text == "":
+		return "", "is missing: rate=1r/s"
+	case !found || unit != "s" && unit != "m":
+		return "", fmt.Sprintf("is %q: nginx has N r/s and N r/m", cut(text))
+	case isTooLarge(n, err):
+		return "", fmt.Sprintf("is too large: %s", cut(text))
+	case err != nil || n < 1:
+		return "", fmt.Sprintf("is %q: nginx has whole numbers above zero", cut(text))
+	}
+	return fmt.Sprintf("%d/%s", n, unit), ""
+}

@@ -1,0 +1,108 @@
+package limitimport
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+const pathRemark = "path and method are conditions on dimensions: /check of limitgate serve --http adds them, and other services send DIM path and DIM method"
+
+// match reads which requests a rule counts.
+func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
+	m := value(n, "match")
+	switch {
+	case m == nil:
+		return nil, true
+	case m.Kind == yaml.ScalarNode:
+		return r.pattern(m, id)
+	case m.Kind != yaml.MappingNode:
+		r.remark(m.Line, "%s is not imported: match is neither a text nor fields", id)
+		return nil, false
+	case repeated(m) != nil:
+		r.remark(repeated(m).Line, "%s is not imported: %s of match stands there twice", id, cut(repeated(m).Value))
+		return nil, false
+	}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		name, of := word(strings.ToLower(m.Content[i].Value)), resolved(m.Content[i+1])
+		if of.Kind != yaml.ScalarNode {
+			r.remark(of.Line, "%s is not imported: %s of match is no text", id, name)
+			return nil, false
+		}
+		if !r.isPrefix(of, id) {
+			return nil, false
+		}
+		pattern := of.Value
+		if name == "method" && !isNoMethod(pattern) {
+			pattern = r.method(of.Line, id, pattern)
+		}
+		when = append(when, condition{name, pattern})
+		switch name {
+		case "path", "method":
+			r.remarkOnce(m.Line, pathRemark)
+		case "op", "tenant", "ip":
+		default:
+			r.remark(m.Line, "%s: %s is a condition on a dimension: services send DIM %[2]s, and a request without it is not counted", id, name)
+		}
+	}
+	return when, true
+}
+
+// pattern reads a match of METHOD PATH or PATH alone.
+func (r *rules) pattern(m *yaml.Node, id string) (when []condition, ok bool) {
+	if !r.isPrefix(m, id) {
+		return nil, false
+	}
+	switch text := m.Value; {
+	case text == "*" || text == "" || text == "/*":
+		return nil, true
+	case strings.HasPrefix(text, "/"):
+		r.remarkOnce(m.Line, pathRemark)
+		return []condition{{"path", text}}, true
+	case strings.HasPrefix(text, "* "):
+		return r.pattern(&yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text[2:]), Line: m.Line}, id)
+	default:
+		text, ok = r.op(m, id)
+		return []condition{{"op", text}}, ok
+	}
+}
+
+// op returns the op of a match with a method and a path, as /check sends it, and reports whether it is
+// one.
+func (r *rules) op(m *yaml.Node, id string) (op string, ok bool) {
+	words, path, found := strings.Cut(m.Value, " /")
+	methods := strings.FieldsFunc(words, func(c rune) bool { return c == ' ' || c == ',' || c == '|' })
+	switch {
+	case !found || len(methods) == 0 || slices.ContainsFunc(methods, isNoMethod):
+		return m.Value, true
+	case len(methods) > 1:
+		r.remark(m.Line, "%s is not imported: %s has %d methods: write a rule for each", id, cut(m.Value), len(methods))
+		return "", false
+	}
+	return r.method(m.Line, id, methods[0]) + " /" + path, true
+}
+
+// isNoMethod reports whether a word is none of HTTP's methods, in capitals or not.
+func isNoMethod(word string) bool {
+	return !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}, strings.ToUpper(word))
+}
+
+// method returns a method in capitals.
+func (r *rules) method(line int, id, method string) string {
+	if method == strings.ToUpper(method) {
+		return method
+	}
+	r.remark(line, "%s: the method %s is %s here, in capitals, as /check of limitgate serve --http sends it", id, cut(method), cut(strings.ToUpper(method)))
+	return strings.ToUpper(method)
+}
+
+// isPrefix reports whether a pattern is a text with a * at its end at most.
+func (r *rules) isPrefix(m *yaml.Node, id string) bool {
+	text := strings.TrimPrefix(m.Value, "* ")
+	if i := strings.IndexAny(text, "*?[{:"); i >= 0 && (text[i] != '*' || i != len(text)-1) {
+		r.remark(m.Line, "%s is not imported: %s has a wildcard before its end", id, cut(m.Value))
+		return false
+	}
+	return true
+}
