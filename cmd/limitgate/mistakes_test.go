@@ -194,6 +194,13 @@ func TestPlanMistakes(t *testing.T) {
 	}{
 		{[]string{"plan", "1M"}, `"1M" is not a flag: the load is given by --rps`},
 		{[]string{"plan", "--rps", "1 million"}, `"1 million" is not a number: write for example 50000, 50k or 1.5M`},
+		{[]string{"plan", "--rps", "-5"}, "plan: --rps is -5: want a number above 0; "},
+		{[]string{"plan", "--rps", "99999999999999999999"}, "plan: --rps is 99999999999999999999, which is too large: want at most 1000000000000000; "},
+		{[]string{"plan", "--rps", strings.Repeat("9", 400)}, ", which is too large: want at most 1000000000000000; "},
+		{[]string{"plan", "--rps", "50k", "--values", "-1"}, "--values is -1: want 0 or more; "},
+		{[]string{"plan", "--rps", "50k", "--replicas", "-1"}, "--replicas is -1: want 0 to 5; "},
+		{[]string{"plan", "--rps", "50k", "--utilisation", "60%"}, `flag --utilisation: "60%" is a percentage: as a number it is 0.6; `},
+		{[]string{"plan", "--rps", "50k", "--local-share", "12.5%"}, `flag --local-share: "12.5%" is a percentage: as a number it is 0.125; `},
 		{[]string{"plan", "--rps", "50k", "--peak-rps", "15k"}, "--peak-rps is below --rps: the peak is at least the mean"},
 		{[]string{"plan", "--rps", "50k", "--local-share", "80"}, "--local-share is 80: want 0 to 1"},
 		{[]string{"plan", "--rps", "50k", "--replicas", "1.5"}, "--replicas is 1.5: want a whole number"},

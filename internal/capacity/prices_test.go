@@ -84,12 +84,12 @@ func TestMeasured(t *testing.T) {
 
 // TestParseCount: numbers as people write them.
 func TestParseCount(t *testing.T) {
-	for text, want := range map[string]float64{"0": 0, "50000": 50_000, "50k": 50_000, "1.5M": 1.5e6, "2G": 2e9, "0.8": 0.8} {
+	for text, want := range map[string]float64{"0": 0, "50000": 50_000, "50k": 50_000, "1.5M": 1.5e6, "2G": 2e9, "0.8": 0.8, "-1": -1, "9999999G": 9999999e9} {
 		if got, err := ParseCount(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "k", "M1", "-1", "1e9", "NaN", "inf", "0x10", "1_000", "1,000", "1 M", "2T", "9999999G", "1.2.3"} {
+	for _, text := range []string{"", "k", "M1", "--1", "60%", "1e9", "NaN", "inf", "0x10", "1_000", "1,000", "1 M", "2T", "1.2.3"} {
 		if got, err := ParseCount(text); err == nil {
 			t.Errorf("%s: %v", text, got)
 		}
