@@ -188,6 +188,7 @@ func TestPlanMistakes(t *testing.T) {
 	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: [], partner: []}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	other := written(t, "other.json", "{\n  \"version\": 1\n}\n")
 	for _, row := range []struct {
 		args []string
 		want string
@@ -209,8 +210,10 @@ func TestPlanMistakes(t *testing.T) {
 		{[]string{"plan", "--rps", "50k", "--cpu-per-call", "7"}, "write for example 5s or 200ms"},
 		{[]string{"plan", "--rps", "50k", "--cpu-per-call", "7us", "--measured", "x"}, "--cpu-per-call and --measured give the same number"},
 		{[]string{"plan", "--rps", "50k", "--node", "r7g.large"}, "there is no price of node r7g.large with valkey: known are cache.c7gn.large, "},
-		{[]string{"plan", "--rps", "50k", "--prices", sample}, "limits.yaml: parse prices: this is no JSON: want a file as --print-prices prints"},
-		{[]string{"plan", "--rps", "50k", "--measured", sample}, "limits.yaml: parse measurement: this is no JSON: want a file as limitgate doctor --measure prints"},
+		{[]string{"plan", "--rps", "50k", "--prices", sample}, "limits.yaml: parse prices: this is no JSON: want a file as limitgate plan --print-prices prints, see docs/capacity.md"},
+		{[]string{"plan", "--rps", "50k", "--measured", sample}, "limits.yaml: parse measurement: this is no JSON: want a file that limitgate doctor --measure FILE writes, see docs/capacity.md"},
+		{[]string{"plan", "--rps", "50k", "--measured", other}, `other.json: parse measurement: line 2: there is no field "version", the fields are date, store, tls, calls_per_script, points: want a file that limitgate doctor`},
+		{[]string{"plan", "--rps", "50k", "--prices", other}, `other.json: parse prices: line 2: there is no field "version", the fields are date, region, currency, source, node_types, nodes, edges, proxy, transfer, emf: want a file as`},
 		{[]string{"plan", "--rps", "50k", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold"`},
 		{[]string{"plan", "--rate", "50k"}, "did you mean --rps?"},
 		{[]string{"plan", "--qps", "50k"}, "did you mean --rps?"},
