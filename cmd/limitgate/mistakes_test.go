@@ -161,6 +161,8 @@ func TestEnvoyMistakes(t *testing.T) {
 		environ, args, want string
 		code                int
 	}{
+		{"CONFIG_TYPE=GRPC_XDS_SOTW CONFIG_GRPC_XDS_SERVER_URL=http://x", own, "env CONFIG_GRPC_XDS_SERVER_URL: it is a URL and not host:port; write for example localhost:18000, and for TLS set CONFIG_GRPC_XDS_SERVER_USE_TLS=true\n", exitUsage},
+		{"CONFIG_TYPE=GRPC_XDS_SOTW CONFIG_GRPC_XDS_SERVER_URL=x", own, "env CONFIG_GRPC_XDS_SERVER_URL: it is not host:port; write for example localhost:18000\n", exitUsage},
 		{"GRPC_PORT=8080", own, "env GRPC_PORT (LIMITGATE_RLS) and env PORT (LIMITGATE_RLS_HTTP) have the same port 8080 (127.0.0.1:8080): set another port by one of them", exitUsage},
 		{"DEBUG_PORT=8081", own, "env GRPC_PORT (LIMITGATE_RLS) and env DEBUG_PORT (LIMITGATE_RLS_DEBUG) have the same port 8081 (127.0.0.1:8081)", exitUsage},
 		{"PORT=9180", "--listen=127.0.0.1:0", "the default of --admin and env PORT (LIMITGATE_RLS_HTTP) have the same port 9180", exitUsage},
