@@ -12,12 +12,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/bypass"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 const bypassAbout = `Makes tokens that let requests pass the limits, and the keys that sign them.
@@ -75,6 +78,10 @@ func runBypassKey(_ context.Context, env *environment, args []string) int {
 		fmt.Fprintln(env.stderr, "limitgate bypass key: --id, and behind it the files of the private key and of the JWKS are needed; limitgate bypass key --help says more")
 		return exitUsage
 	}
+	if err := bypass.CheckID(*id); err != nil {
+		fmt.Fprintf(env.stderr, "limitgate bypass key: --id %s; limitgate bypass key --help says more\n", err)
+		return exitUsage
+	}
 	if err := makeKey(*id, fs.Arg(0), fs.Arg(1)); err != nil {
 		return fail(env, err)
 	}
@@ -123,11 +130,11 @@ func readJWKS(path string) (set jwksFile, err error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return set, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(content, &set)
-	}
 	if err != nil {
-		return set, fmt.Errorf("read JWKS %s: %w", path, err)
+		return set, fmt.Errorf("read JWKS: %w", err)
+	}
+	if err := json.Unmarshal(content, &set); err != nil || set.Keys == nil { // the rest of another file would be lost
+		return set, fmt.Errorf(`read JWKS: %s is not JSON of the form {"keys": [...]}: name a JWKS that limitgate bypass key has made, or a new file`, path)
 	}
 	return set, nil
 }
@@ -183,16 +190,17 @@ func runBypassToken(_ context.Context, env *environment, args []string) int {
 	fs.StringVar(&c.Rate, "rate", "", "`rate` of the units that it admits, such as 100/s")
 	fs.Int64Var(&c.Burst, "burst", 0, "`units` that it admits at once (those of one period)")
 	fs.StringVar(&c.Tenant, "tenant", "", "the only `tenant` that it is for (any)")
-	life := fs.Duration("for", 0, "`time` until it ends, such as 8h")
+	var life lifeFlag
+	fs.Var(&life, "for", "`time` until it ends, such as 8h")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	if problem := tokenProblem(fs, *key, &c, *life); problem != "" {
+	if problem := tokenProblem(fs, *key, &c, time.Duration(life)); problem != "" {
 		fmt.Fprintf(env.stderr, "limitgate bypass token: %s; limitgate bypass token --help says more\n", problem)
 		return exitUsage
 	}
 	now := time.Now()
-	c.IssuedAt, c.ExpiresAt = jwt.NewNumericDate(now), jwt.NewNumericDate(now.Add(*life))
+	c.IssuedAt, c.ExpiresAt = jwt.NewNumericDate(now), jwt.NewNumericDate(now.Add(time.Duration(life)))
 	private, keyID, err := readKey(*key)
 	if err != nil {
 		return fail(env, err)
@@ -205,6 +213,28 @@ func runBypassToken(_ context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
+// lifeFlag is how long a token is valid.
+type lifeFlag time.Duration
+
+func (l *lifeFlag) String() string { return "" }
+
+// inDays matches a time in days, which package time does not have.
+var inDays = regexp.MustCompile(`^([0-9]{1,4})d$`)
+
+// Set parses a duration.
+func (l *lifeFlag) Set(text string) error {
+	life, err := time.ParseDuration(text)
+	if days := inDays.FindStringSubmatch(text); days != nil {
+		n, _ := strconv.Atoi(days[1])
+		return fmt.Errorf("%s is not a duration: its units are h, m and s, and a day is 24h; write %dh", config.Quote(text), 24*n)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is not a duration; write for example 8h or 30m", config.Quote(text))
+	}
+	*l = lifeFlag(life)
+	return nil
+}
+
 // tokenProblem returns what is wrong with the flags of a token, or "".
 func tokenProblem(fs *flag.FlagSet, key string, c *bypass.Claims, life time.Duration) string {
 	for _, f := range []struct{ name, value string }{{"key", key}, {"id", c.ID}, {"name", c.Name}, {"rate", c.Rate}} {
@@ -215,6 +245,8 @@ func tokenProblem(fs *flag.FlagSet, key string, c *bypass.Claims, life time.Dura
 	switch err := bypass.CheckID(c.ID); {
 	case err != nil:
 		return "--id " + err.Error()
+	case c.Burst < 0 || c.Burst > bucket.MaxCapacity:
+		return fmt.Sprintf("--burst is %d: write 1 to %d, or leave it out for the units of one period", c.Burst, int64(bucket.MaxCapacity))
 	case life <= 0:
 		return fmt.Sprintf("--for is needed, a time of at most %.0fh, such as 8h", bypass.MaxLife.Hours())
 	case life > bypass.MaxLife:

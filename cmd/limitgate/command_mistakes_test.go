@@ -146,6 +146,12 @@ var argumentMistakes = []commandMistake{
 	{[]string{"cells", "weight", "--cells", "cells"}, "an argument is missing: limitgate cells weight --cells cells eu-central-1 2"},
 	{[]string{"drill", "foo"}, `there is no drill "foo"; there are failover, fail-open,`},
 	{[]string{"bypass", "token", "--key", "k", "--id", "a", "--name", "n", "--rate", "1/s", "--for", "800000h"}, "--for is 800000h, which is too long: at most 8784h"},
+	{[]string{"bypass", "token", "--key", "k", "--id", "a", "--name", "n", "--rate", "1/s", "--for", "8h", "--burst", "-1"}, "bypass token: --burst is -1: write 1 to 1099511627776, or leave it out for the units of one period; "},
+	{[]string{"bypass", "token", "--key", "k", "--for", "400d"}, `bypass token: flag --for: "400d" is not a duration: its units are h, m and s, and a day is 24h; write 9600h; `},
+	{[]string{"bypass", "token", "--key", "k", "--for", "8"}, `flag --for: "8" is not a duration; write for example 8h or 30m; `},
+	{[]string{"bypass", "key", "--id", "a b", "new.pem", "new.json"}, "bypass key: --id must be an id of 1 to 64 letters, digits, '-', '_', '.' and ':'; "},
+	{[]string{"bypass", "key", "--id", "x", "new.pem", sampleLimits}, "read JWKS: " + sampleLimits + ` is not JSON of the form {"keys": [...]}: name a JWKS that limitgate bypass key has made, or a new file`},
+	{[]string{"bypass", "key", "--id", "x", "new.pem", "../../docs/openapi.json"}, `openapi.json is not JSON of the form {"keys": [...]}: `},
 }
 
 // TestCommandMistakes: each mistake in the arguments or files of a command that serves no clients gets an

@@ -161,6 +161,8 @@ func TestEnvoyMistakes(t *testing.T) {
 		environ, args, want string
 		code                int
 	}{
+		{"CONFIG_TYPE=GRPC_XDS_SOTW CONFIG_GRPC_XDS_SERVER_URL=http://x", own, "env CONFIG_GRPC_XDS_SERVER_URL: it is a URL and not host:port; write for example localhost:18000, and for TLS set CONFIG_GRPC_XDS_SERVER_USE_TLS=true\n", exitUsage},
+		{"CONFIG_TYPE=GRPC_XDS_SOTW CONFIG_GRPC_XDS_SERVER_URL=x", own, "env CONFIG_GRPC_XDS_SERVER_URL: it is not host:port; write for example localhost:18000\n", exitUsage},
 		{"GRPC_PORT=8080", own, "env GRPC_PORT (LIMITGATE_RLS) and env PORT (LIMITGATE_RLS_HTTP) have the same port 8080 (127.0.0.1:8080): set another port by one of them", exitUsage},
 		{"DEBUG_PORT=8081", own, "env GRPC_PORT (LIMITGATE_RLS) and env DEBUG_PORT (LIMITGATE_RLS_DEBUG) have the same port 8081 (127.0.0.1:8081)", exitUsage},
 		{"PORT=9180", "--listen=127.0.0.1:0", "the default of --admin and env PORT (LIMITGATE_RLS_HTTP) have the same port 9180", exitUsage},
@@ -188,12 +190,20 @@ func TestPlanMistakes(t *testing.T) {
 	if err := os.WriteFile(noPlan, []byte("version: 1\ndefault_plan: gold\nplans: {free: [], partner: []}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	other := written(t, "other.json", "{\n  \"version\": 1\n}\n")
 	for _, row := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"plan", "1M"}, `"1M" is not a flag: the load is given by --rps`},
 		{[]string{"plan", "--rps", "1 million"}, `"1 million" is not a number: write for example 50000, 50k or 1.5M`},
+		{[]string{"plan", "--rps", "-5"}, "plan: --rps is -5: want a number above 0; "},
+		{[]string{"plan", "--rps", "99999999999999999999"}, "plan: --rps is 99999999999999999999, which is too large: want at most 1000000000000000; "},
+		{[]string{"plan", "--rps", strings.Repeat("9", 400)}, ", which is too large: want at most 1000000000000000; "},
+		{[]string{"plan", "--rps", "50k", "--values", "-1"}, "--values is -1: want 0 or more; "},
+		{[]string{"plan", "--rps", "50k", "--replicas", "-1"}, "--replicas is -1: want 0 to 5; "},
+		{[]string{"plan", "--rps", "50k", "--utilisation", "60%"}, `flag --utilisation: "60%" is a percentage: as a number it is 0.6; `},
+		{[]string{"plan", "--rps", "50k", "--local-share", "12.5%"}, `flag --local-share: "12.5%" is a percentage: as a number it is 0.125; `},
 		{[]string{"plan", "--rps", "50k", "--peak-rps", "15k"}, "--peak-rps is below --rps: the peak is at least the mean"},
 		{[]string{"plan", "--rps", "50k", "--local-share", "80"}, "--local-share is 80: want 0 to 1"},
 		{[]string{"plan", "--rps", "50k", "--replicas", "1.5"}, "--replicas is 1.5: want a whole number"},
@@ -202,8 +212,10 @@ func TestPlanMistakes(t *testing.T) {
 		{[]string{"plan", "--rps", "50k", "--cpu-per-call", "7"}, "write for example 5s or 200ms"},
 		{[]string{"plan", "--rps", "50k", "--cpu-per-call", "7us", "--measured", "x"}, "--cpu-per-call and --measured give the same number"},
 		{[]string{"plan", "--rps", "50k", "--node", "r7g.large"}, "there is no price of node r7g.large with valkey: known are cache.c7gn.large, "},
-		{[]string{"plan", "--rps", "50k", "--prices", sample}, "limits.yaml: parse prices: this is no JSON: want a file as --print-prices prints"},
-		{[]string{"plan", "--rps", "50k", "--measured", sample}, "limits.yaml: parse measurement: this is no JSON: want a file as limitgate doctor --measure prints"},
+		{[]string{"plan", "--rps", "50k", "--prices", sample}, "limits.yaml: parse prices: this is no JSON: want a file as limitgate plan --print-prices prints, see docs/capacity.md"},
+		{[]string{"plan", "--rps", "50k", "--measured", sample}, "limits.yaml: parse measurement: this is no JSON: want a file that limitgate doctor --measure FILE writes, see docs/capacity.md"},
+		{[]string{"plan", "--rps", "50k", "--measured", other}, `other.json: parse measurement: line 2: there is no field "version", the fields are date, store, tls, calls_per_script, points: want a file that limitgate doctor`},
+		{[]string{"plan", "--rps", "50k", "--prices", other}, `other.json: parse prices: line 2: there is no field "version", the fields are date, region, currency, source, node_types, nodes, edges, proxy, transfer, emf: want a file as`},
 		{[]string{"plan", "--rps", "50k", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold"`},
 		{[]string{"plan", "--rate", "50k"}, "did you mean --rps?"},
 		{[]string{"plan", "--qps", "50k"}, "did you mean --rps?"},

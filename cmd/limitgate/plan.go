@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -45,8 +47,10 @@ type planFlags struct {
 
 // countFlag is a number such as 50k.
 type countFlag struct {
-	value float64
-	set   bool
+	value       float64
+	least, most float64
+	text        string // as it is given
+	set         bool
 }
 
 func (c *countFlag) String() string { return "" }
@@ -56,24 +60,43 @@ func (c *countFlag) Argument() string { return "NUMBER" }
 
 func (c *countFlag) Set(text string) (err error) {
 	c.value, err = capacity.ParseCount(text)
-	c.set = err == nil
+	c.text, c.set = text, err == nil
 	return err
+}
+
+// check returns an error for a number out of its range.
+func (c *countFlag) check(name string) error {
+	switch {
+	case !c.set || c.value >= c.least && c.value <= c.most:
+		return nil
+	case c.most < capacity.MaxNumber:
+		return fmt.Errorf("--%s is %.32s: want %v to %v", name, c.text, c.least, c.most)
+	case c.value > c.most:
+		return fmt.Errorf("--%s is %.32s, which is too large: want at most %.0f", name, c.text, c.most)
+	case c.least == 0:
+		return fmt.Errorf("--%s is %.32s: want 0 or more", name, c.text)
+	}
+	return fmt.Errorf("--%s is %.32s: want a number above 0", name, c.text)
 }
 
 // define defines the flags.
 func (f *planFlags) define(fs *flag.FlagSet) {
+	const some, aboveZero, most = 1e-3, math.SmallestNonzeroFloat64, capacity.MaxNumber
 	f.numbers = map[string]*countFlag{}
-	for _, n := range []struct{ name, help string }{
-		{"rps", "requests a second in the mean: 50000, 50k or 1M"},
-		{"peak-rps", "requests a second at the peak (default: the mean)"},
-		{"tenants", "tenants with buckets in the store (default 10000)"},
-		{"values", "values that a tenant has of op, ip and the like, where each has a key (default 100)"},
-		{"local-share", "part of the requests decided without the store, by leases for example: 0 to 1 (default 0)"},
-		{"utilisation", "part of a processor or network that the peak may use: above 0, at most 1 (default 0.6)"},
-		{"replicas", "replicas of each shard (default 1)"},
-		{"proxy-cores", "processors of each proxy (default 4)"},
+	for _, n := range []struct {
+		name, help  string
+		least, most float64
+	}{
+		{"rps", "requests a second in the mean: 50000, 50k or 1M", aboveZero, most},
+		{"peak-rps", "requests a second at the peak (default: the mean)", aboveZero, most},
+		{"tenants", "tenants with buckets in the store (default 10000)", 0, most},
+		{"values", "values that a tenant has of op, ip and the like, where each has a key (default 100)", 0, most},
+		{"local-share", "part of the requests decided without the store, by leases for example: 0 to 1 (default 0)", 0, 1},
+		{"utilisation", "part of a processor or network that the peak may use: above 0, at most 1 (default 0.6)", some, 1},
+		{"replicas", "replicas of each shard (default 1)", 0, 5},
+		{"proxy-cores", "processors of each proxy (default 4)", some, 1e3},
 	} {
-		f.numbers[n.name] = new(countFlag)
+		f.numbers[n.name] = &countFlag{least: n.least, most: n.most}
 		fs.Var(f.numbers[n.name], n.name, n.help)
 	}
 	fs.StringVar(&f.limits, "limits", "", "the limits `file`: calls to the store and buckets of each kind of request")
@@ -121,30 +144,23 @@ func runPlan(_ context.Context, env *environment, args []string) int {
 // check returns an error for arguments that are wrong.
 func (f *planFlags) check(rest []string) error {
 	given := func(name string) float64 { return f.numbers[name].value }
-	within := func(name string, least, most float64) error {
-		if n := f.numbers[name]; n.set && (n.value < least || n.value > most) {
-			return fmt.Errorf("--%s is %v: want %v to %v", name, n.value, least, most)
-		}
-		return nil
+	err := errors.Join(oneOf("edge", f.edge, capacity.Edges), oneOf("engine", f.engine, capacity.Engines), oneOf("metrics", f.metrics, capacity.Receivers))
+	for _, name := range slices.Sorted(maps.Keys(f.numbers)) {
+		err = errors.Join(err, f.numbers[name].check(name))
 	}
-	const some = 1e-3
-	err := errors.Join(
-		oneOf("edge", f.edge, capacity.Edges), oneOf("engine", f.engine, capacity.Engines), oneOf("metrics", f.metrics, capacity.Receivers),
-		within("local-share", 0, 1), within("utilisation", some, 1), within("replicas", 0, 5), within("proxy-cores", some, 1e3),
-	)
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("%s is not a flag: the load is given by --rps", config.Quote(rest[0]))
 	case given("rps") == 0:
 		return errors.New("--rps is needed, above 0: for example limitgate plan --rps 50k")
+	case err != nil:
+		return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	case f.numbers["peak-rps"].set && given("peak-rps") < given("rps"):
 		return errors.New("--peak-rps is below --rps: the peak is at least the mean")
 	case f.cpuGiven && f.cpuPerCall <= 0:
 		return errors.New("--cpu-per-call must be above zero")
 	case f.cpuPerCall > 0 && f.measured != "":
 		return errors.New("--cpu-per-call and --measured give the same number: leave out one of them")
-	case err != nil:
-		return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if replicas := given("replicas"); replicas != float64(int(replicas)) {
 		return fmt.Errorf("--replicas is %v: want a whole number", replicas)

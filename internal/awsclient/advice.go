@@ -3,6 +3,7 @@ package awsclient
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // advices are remedies for refusals, by the error code of AWS. Services have two
@@ -31,6 +33,7 @@ const (
 	adviceHost    = "the host of AWS has no address: check AWS_REGION, which is a part of its name, AWS_ENDPOINT_URL, and the name server of this machine"
 	adviceURL     = "%s is no URL: write %s, or unset it"
 	adviceNetwork = "AWS does not answer: check the network, HTTPS_PROXY, and AWS_ENDPOINT_URL if it is set"
+	adviceAnswer  = "the answer is not one of %s at AWS: check AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_%s, if they are set, and HTTPS_PROXY; the server there may not have this service"
 	adviceNone    = "no usable credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
 
@@ -54,8 +57,18 @@ func Advice(err error) string {
 		return adviceHost
 	case errors.As(err, new(*net.OpError)):
 		return adviceNetwork
+	case isForeign(err):
+		return fmt.Sprintf(adviceAnswer, operation.ServiceID, strings.ToUpper(strings.ReplaceAll(operation.ServiceID, " ", "_")))
 	}
 	return ""
+}
+
+// isForeign reports whether a server replied, and its reply is neither a result nor a refusal of the
+// service: another server than AWS, or one without the service.
+func isForeign(err error) bool {
+	var replied *smithyhttp.ResponseError
+	return errors.As(err, &replied) && replied.Response != nil && replied.HTTPStatusCode() != 0 &&
+		!errors.As(err, new(smithy.APIError)) && !errors.Is(err, io.ErrUnexpectedEOF) // which is an answer that was torn
 }
 
 // badEndpoint returns advice about a variable that is meant to have the URL of a service and does not,

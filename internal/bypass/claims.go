@@ -126,7 +126,7 @@ func (c *Claims) limit() (*limit.Limit, error) {
 	case r.Calendar != 0:
 		return nil, errors.New("rate: the period is not a calendar's")
 	case c.Burst < 0:
-		return nil, errors.New("burst is a number of units")
+		return nil, fmt.Errorf("burst must be 1 to %d units, or absent", int64(bucket.MaxCapacity))
 	}
 	capacity := c.Burst
 	if capacity == 0 {

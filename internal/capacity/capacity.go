@@ -164,17 +164,17 @@ type Input struct {
 // TLSOn is the value of Input.TLS for connections by TLS.
 const TLSOn = "on"
 
-// maxNumber bounds every input, and maxParts the shards and the proxies of a plan.
-const (
-	maxNumber = 1e15
-	maxParts  = 1_000_000
-)
+// MaxNumber bounds every input.
+const MaxNumber = 1e15
+
+// maxParts bounds the shards and the proxies of a plan.
+const maxParts = 1_000_000
 
 // check returns an error for inputs without a meaning.
 func (in *Input) check() error {
 	for _, n := range in.Numbers() {
-		if math.IsNaN(n.Value) || n.Value < 0 || n.Value > maxNumber {
-			return fmt.Errorf("%s is %v: want a number from 0 to %.0e", n.Name, n.Value, maxNumber)
+		if math.IsNaN(n.Value) || n.Value < 0 || n.Value > MaxNumber {
+			return fmt.Errorf("%s is %v: want a number from 0 to %.0e", n.Name, n.Value, MaxNumber)
 		}
 	}
 	switch {

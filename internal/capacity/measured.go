@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -39,10 +38,7 @@ func (m *Measured) Encode() ([]byte, error) {
 // ParseMeasured parses the content of such a file.
 func ParseMeasured(content []byte) (*Measured, error) {
 	m := new(Measured)
-	if !jsontext.Value(content).IsValid(jsontext.AllowDuplicateNames(true)) {
-		return nil, errors.New("parse measurement: this is no JSON: want a file as limitgate doctor --measure prints")
-	}
-	if err := json.Unmarshal(content, m, json.RejectUnknownMembers(true)); err != nil {
+	if err := decode(content, m, "want a file that limitgate doctor --measure FILE writes, see docs/capacity.md"); err != nil {
 		return nil, fmt.Errorf("parse measurement: %w", err)
 	}
 	if _, err := time.Parse(time.DateOnly, m.Date); err != nil {

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -50,17 +51,28 @@ func (in *Input) Numbers() []NamedNumber {
 // suffixes are the suffixes of ParseCount.
 var suffixes = map[byte]float64{'k': 1e3, 'K': 1e3, 'M': 1e6, 'G': 1e9}
 
-// ParseCount parses a number such as 50000, 50k, 1.5M or 2G.
+// ParseCount parses a number such as 50000, 50k, 1.5M or 2G. It may be out of the range of an input, and
+// below zero.
 func ParseCount(text string) (float64, error) {
 	factor, digits := 1.0, text
 	if n := len(text); n > 0 && suffixes[text[n-1]] > 0 {
 		factor, digits = suffixes[text[n-1]], text[:n-1]
 	}
 	value, err := strconv.ParseFloat(digits, 64)
-	if err != nil || strings.Trim(digits, "0123456789.") != "" || value*factor > maxNumber {
-		return 0, fmt.Errorf("%.32q is not a number: write for example 50000, 50k or 1.5M", text)
+	if (err == nil || errors.Is(err, strconv.ErrRange)) && isDecimal(digits) { // out of range it is infinite
+		return value * factor, nil
 	}
-	return value * factor, nil
+	if part, ok := strings.CutSuffix(text, "%"); ok && isDecimal(part) {
+		if percent, err := strconv.ParseFloat(part, 64); err == nil {
+			return 0, fmt.Errorf("%.32q is a percentage: as a number it is %v", text, percent/100)
+		}
+	}
+	return 0, fmt.Errorf("%.32q is not a number: write for example 50000, 50k or 1.5M", text)
+}
+
+// isDecimal reports whether text has digits, points and a sign alone: strconv takes other forms too.
+func isDecimal(text string) bool {
+	return strings.Trim(strings.TrimPrefix(text, "-"), "0123456789.") == ""
 }
 
 // roundUp returns the next whole number, with a tolerance for rounding errors of products, and at most

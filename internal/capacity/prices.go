@@ -2,13 +2,9 @@ package capacity
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // DefaultPrices is the content of the prices that are built in.
@@ -109,10 +105,7 @@ func ParsePrices(content []byte) (*Prices, error) {
 
 func parsePrices(content []byte) (*Prices, error) {
 	p := new(Prices)
-	if !jsontext.Value(content).IsValid(jsontext.AllowDuplicateNames(true)) {
-		return nil, errors.New("this is no JSON: want a file as --print-prices prints")
-	}
-	return p, json.Unmarshal(content, p, json.RejectUnknownMembers(true))
+	return p, decode(content, p, "want a file as limitgate plan --print-prices prints, see docs/capacity.md")
 }
 
 // Stale reports whether the prices are so old at now that they may have changed.

@@ -14,10 +14,10 @@ func TestBadPrices(t *testing.T) {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	for _, test := range []struct{ old, new, want string }{
-		{`"date":`, `"dated":`, "dated"},
-		{`"source":"s","nodes"`, `"source":"s","source":"t","nodes"`, "source"},
-		{`usd_per_hour":0.2`, `usd_per_hour":"0.2"`, "usd_per_hour"},
-		{`usd_per_hour":0.2`, `USD_per_hour":0.2`, "USD_per_hour"},
+		{`"date":`, `"dated":`, `line 1: there is no field "dated", the fields are date, region, currency, source, node_types, nodes, edges, proxy, transfer, emf: want a file as limitgate plan --print-prices prints`},
+		{`"source":"s","nodes"`, `"source":"s","source":"t","nodes"`, `line 1: the field "source" is there twice in one object`},
+		{`usd_per_hour":0.2`, `usd_per_hour":"0.2"`, "nodes/0/usd_per_hour must be a number: "},
+		{`usd_per_hour":0.2`, `USD_per_hour":0.2`, `there is no field "USD_per_hour", the fields are type, engine, usd_per_hour, source: `},
 		{`usd_per_hour":0.2`, `usd_per_hour":-1`, "node cache.r7g.large valkey: a number is below zero"},
 		{`usd_per_hour":0.2`, `usd_per_hour":1e308`, "node cache.r7g.large valkey: a number is above 1000000"},
 		{`}]}`, `}],"edges":[{"edge":"http-api","source":"s","tiers":[{"usd_per_million":1e308}]}]}`, "a number is above 1000000"},
@@ -29,6 +29,8 @@ func TestBadPrices(t *testing.T) {
 		{`cache.r7g.large`, `cache.x1.large`, "node_types does not have it"},
 		{`}]}`, `},{"type":"cache.r7g.large","engine":"valkey","usd_per_hour":1,"source":"s"}]}`, "it is there twice"},
 		{`}]}`, `}]} {}`, "parse prices"},
+		{`"nodes":[{`, "\"nodes\":\n5,\"edges\":[{", "line 2: nodes must be a list: "},
+		{good, `[]`, "line 1: an object with the fields date, region,"},
 		{`}]}`, `}],"edges":[{"edge":"nginx","source":"s"}]}`, `"nginx": there is no such edge`},
 		{`}]}`, `}],"edges":[{"edge":"http-api","source":"s"}]}`, "it has no tiers"},
 		{`}]}`, `}],"edges":[{"edge":"http-api","source":"s","tiers":[{"up_to":5,"usd_per_million":1}]}]}`, "the last one alone has no up_to"},
@@ -84,12 +86,12 @@ func TestMeasured(t *testing.T) {
 
 // TestParseCount: numbers as people write them.
 func TestParseCount(t *testing.T) {
-	for text, want := range map[string]float64{"0": 0, "50000": 50_000, "50k": 50_000, "1.5M": 1.5e6, "2G": 2e9, "0.8": 0.8} {
+	for text, want := range map[string]float64{"0": 0, "50000": 50_000, "50k": 50_000, "1.5M": 1.5e6, "2G": 2e9, "0.8": 0.8, "-1": -1, "9999999G": 9999999e9} {
 		if got, err := ParseCount(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "k", "M1", "-1", "1e9", "NaN", "inf", "0x10", "1_000", "1,000", "1 M", "2T", "9999999G", "1.2.3"} {
+	for _, text := range []string{"", "k", "M1", "--1", "60%", "1e9", "NaN", "inf", "0x10", "1_000", "1,000", "1 M", "2T", "1.2.3"} {
 		if got, err := ParseCount(text); err == nil {
 			t.Errorf("%s: %v", text, got)
 		}

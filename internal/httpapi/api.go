@@ -35,7 +35,11 @@ func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 	query, asStatus := withoutStatus(query)
 	requests, list, code, err := s.requests(ctx, o, query)
 	if err != nil {
-		s.problem(ctx, code, err.Error())
+		detail := err.Error()
+		if mistake := statusMistake(o, query); mistake != "" && code == fasthttp.StatusBadRequest {
+			detail = mistake
+		}
+		s.problem(ctx, code, detail)
 		return
 	}
 	switch o.result {
@@ -45,6 +49,9 @@ func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 		s.call(ctx, u, o, &requests[0])
 	}
 }
+
+// statusName is the parameter that makes a denial a status.
+const statusName = "http"
 
 // withoutStatus removes http=1 from a query.
 func withoutStatus(query []byte) (rest []byte, found bool) {
@@ -59,6 +66,24 @@ func withoutStatus(query []byte) (rest []byte, found bool) {
 		rest = append(rest, part...)
 	}
 	return rest, found
+}
+
+// statusMistake returns a sentence about a parameter of the rest of a query that is meant to be http=1, or "".
+func statusMistake(o *operation, rest []byte) string {
+	if len(rest) == 0 {
+		return ""
+	}
+	for part := range bytes.SplitSeq(rest, []byte("&")) {
+		name, value, _ := bytes.Cut(part, []byte("="))
+		lower := strings.ToLower(string(name))
+		switch {
+		case string(name) == statusName:
+			return fmt.Sprintf("http is 1 or left out, and not %q: with http=1 a denial has the status 429", cut(string(value)))
+		case limit.Nearest(lower, append(namesOf(o.fields), statusName)) == statusName:
+			return fmt.Sprintf("there is no parameter %q; did you mean http?", cut(string(name)))
+		}
+	}
+	return ""
 }
 
 // requests reads the requests of a call, or returns a status and a sentence for the client.

@@ -84,9 +84,11 @@ func parseParameters(query []byte) (q parameters, mistake string) {
 		return q, "the query cannot be read: " + cut(err.Error())
 	}
 	for name, all := range values {
-		value := all[len(all)-1]
+		value := all[0]
 		dim, isDim := strings.CutPrefix(name, "dim.")
 		switch {
+		case len(all) > 1: // the second may be one that a client has added
+			return q, strconv.Quote(cut(name)) + " is there twice"
 		case name == "tenant":
 			q.tenant = value
 		case name == "op":
@@ -103,10 +105,19 @@ func parseParameters(query []byte) (q parameters, mistake string) {
 		case isDim && limit.CheckName(dim) == nil && !limit.ReservedDim(dim) && !strings.Contains(dim, "="):
 			q.dims = append(q.dims, [2]string{dim, value})
 		default:
-			return q, "there is no parameter " + strconv.Quote(cut(name)) + ": they are tenant, op, ip, cost, dim.NAME and deny"
+			return q, noParameter(name)
 		}
 	}
 	return q, ""
+}
+
+// noParameter returns the sentence about a parameter that /check does not have.
+func noParameter(name string) string {
+	text := "there is no parameter " + strconv.Quote(cut(name))
+	if near := limit.Nearest(name, []string{"tenant", "op", "ip", "cost", "deny"}); near != "" {
+		return text + "; did you mean " + near + "?"
+	}
+	return text + ": they are tenant, op, ip, cost, dim.NAME and deny"
 }
 
 // number reads the parameters ip and cost, if they are not empty.

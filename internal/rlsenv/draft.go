@@ -106,8 +106,14 @@ func (d *draft) configSource(p *problems) {
 
 func (d *draft) xdsServer(p *problems) *XDS {
 	x := &d.xds
-	if x.Server == "" {
-		p.refuse("CONFIG_GRPC_XDS_SERVER_URL", "it is empty; write the address of the xDS server, for example envoy-gateway:18001", "CONFIG_TYPE")
+	const server = "CONFIG_GRPC_XDS_SERVER_URL"
+	switch {
+	case x.Server == "":
+		p.refuse(server, "it is empty; write the address of the xDS server, for example envoy-gateway:18001", "CONFIG_TYPE")
+	case strings.Contains(x.Server, "://"):
+		p.refuse(server, "it is a URL and not host:port; write for example localhost:18000, and for TLS set CONFIG_GRPC_XDS_SERVER_USE_TLS=true", "CONFIG_TYPE")
+	case !isHostPort(x.Server, 1):
+		p.refuse(server, "it is not host:port; write for example localhost:18000", "CONFIG_TYPE")
 	}
 	x.NodeMetadata = map[string]string{}
 	for entry := range strings.SplitSeq(d.xdsMetadata, ",") {

@@ -2,7 +2,6 @@ package rlsenv
 
 import (
 	"errors"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -149,8 +148,7 @@ func parseNode(text string) (node, error) {
 			return node{}, err
 		}
 	}
-	name, number, err := net.SplitHostPort(n.addr)
-	if err != nil || name == "" || strings.ContainsFunc(name, notInHosts) || !isPort(number, 1) {
+	if !isHostPort(n.addr, 1) || n.addr[0] == ':' {
 		return node{}, errNode
 	}
 	return n, nil

@@ -65,7 +65,7 @@ var sourceRows = []row{
 	{name: "MERGE_DOMAIN_CONFIG", initial: "false", get: func(s *Settings) any { return s.MergeDomains }, usual: false, text: "true", want: true, wrong: []string{"2"}},
 	{name: "FORCE_START_WITHOUT_INITIAL_CONFIG", initial: "false", get: func(s *Settings) any { return s.ForceStart }, usual: false, text: "true", want: true, wrong: []string{"on"}},
 	{name: "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", initial: "false", get: func(s *Settings) any { return s.HealthyWithConfig }, usual: false, text: "true", want: true, wrong: []string{" true"}},
-	{name: "CONFIG_GRPC_XDS_SERVER_URL", initial: "localhost:18000", with: fromXDS, get: func(s *Settings) any { return s.XDS.Server }, usual: "localhost:18000", text: "a:1", want: "a:1", wrong: []string{""}},
+	{name: "CONFIG_GRPC_XDS_SERVER_URL", initial: "localhost:18000", with: fromXDS, get: func(s *Settings) any { return s.XDS.Server }, usual: "localhost:18000", text: "a:1", want: "a:1", wrong: []string{"", "http://a:1", "a", "a:0", "a:http", "a b:1"}},
 	{name: "CONFIG_GRPC_XDS_NODE_ID", initial: "default", with: fromXDS, get: func(s *Settings) any { return s.XDS.NodeID }, usual: "default", text: "a", want: "a"},
 	{name: "CONFIG_GRPC_XDS_NODE_METADATA", with: fromXDS, get: func(s *Settings) any { return s.XDS.NodeMetadata }, usual: map[string]string{}, text: "a=b=c,d=", want: map[string]string{"a": "b=c", "d": ""}},
 	{name: "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", with: fromXDS, get: func(s *Settings) any { return s.XDS.Headers }, usual: map[string]string{}, text: "A-b: c,d:", want: map[string]string{"a-b": " c", "d": ""}, wrong: []string{"a:b:c"}},

@@ -128,9 +128,14 @@ func notInHosts(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsR
 // listenAddress parses host:port, where the host may be empty.
 func listenAddress(to *string) value {
 	return parsed(to, "host:port", ":9090", func(text string) (string, bool) {
-		name, number, err := net.SplitHostPort(text)
-		return text, err == nil && isPort(number, 0) && !strings.ContainsFunc(name, notInHosts)
+		return text, isHostPort(text, 0)
 	})
+}
+
+// isHostPort reports whether text is host:port, where the host may be empty and the port is at least least.
+func isHostPort(text string, least uint64) bool {
+	name, number, err := net.SplitHostPort(text)
+	return err == nil && isPort(number, least) && !strings.ContainsFunc(name, notInHosts)
 }
 
 // isPort reports whether text is the number of a port of at least least.

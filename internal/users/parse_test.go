@@ -217,6 +217,7 @@ func TestIncomplete(t *testing.T) {
 		{"user a on nopass ~acme +@check\nuser b on nopass ~acme", "b: +@GROUP"},
 		{"user a on nopass +@read allkeys\nuser b off nopass +@check", ""},
 		{"user b #307c609f87da43c3d563428a4f7efdf9857f4871fd10465732c4ab11a985a08c ~acme +@check", "b: on"},
+		{"user a\nuser b ~acme\nuser c off", "a: on, b: on"},
 		{"user b on nopass +@check\nuser c on nopass ~c", "b: ~TENANT or ~*, c: +@GROUP"},
 		{"user b off #307c609f87da43c3d563428a4f7efdf9857f4871fd10465732c4ab11a985a08c ~acme +@check", ""},
 	} {

@@ -66,7 +66,7 @@ func (s *Set) Incomplete() (all []string) {
 	for _, u := range s.order {
 		var lacks string
 		switch {
-		case !u.Enabled && !u.disabled && (u.PasswordCount() > 0 || u.NoPassword || u.groups != 0):
+		case !u.Enabled && !u.disabled:
 			lacks = "on"
 		case u.Enabled && u.groups == 0 && u.emptied:
 			lacks = "+@GROUP behind -@all, which takes what +@GROUP before it gave"

@@ -52,7 +52,7 @@ func ParseRate(text string) (Rate, error) {
 	}
 	r := Rate{Text: text}
 	var err error
-	if r.Count, err = ParseDigits(count); err != nil {
+	if r.Count, err = ParseDigits(count); err != nil && !errors.Is(err, strconv.ErrRange) { // beyond the range it is the largest
 		return Rate{}, rateForm(text)
 	}
 	if r.Count == 0 {
@@ -89,7 +89,7 @@ func (r *Rate) parsePeriod(period string) error {
 	n := int64(1)
 	if digits := period[:len(period)-1]; digits != "" {
 		var err error
-		if n, err = ParseDigits(digits); err != nil || n == 0 {
+		if n, err = ParseDigits(digits); err != nil && !errors.Is(err, strconv.ErrRange) || n == 0 {
 			return rateForm(r.Text)
 		}
 	}
@@ -100,7 +100,7 @@ func (r *Rate) parsePeriod(period string) error {
 	return nil
 }
 
-// ParseDigits reads a whole number without a sign.
+// ParseDigits reads a whole number without a sign. One beyond the range is the largest, with strconv.ErrRange.
 func ParseDigits(s string) (int64, error) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

@@ -1,0 +1,71 @@
+package awsclient
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/appconfig"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// TestAdviceForeign: a server that replies, and is not AWS or lacks the service, has advice about its URL.
+func TestAdviceForeign(t *testing.T) {
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, "<!DOCTYPE html><html><meta charset=utf-8><body>welcome</body></html>")
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_PROFILE": "",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_MAX_ATTEMPTS": "1",
+	} {
+		t.Setenv(name, value)
+	}
+	c, err := Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := aws.String("abc1234")
+	calls := map[[2]string]func(context.Context) error{
+		{"DynamoDB", "DYNAMODB"}: func(ctx context.Context) error {
+			_, err := dynamodb.NewFromConfig(c).Scan(ctx, &dynamodb.ScanInput{TableName: name})
+			return err
+		},
+		{"AppConfig", "APPCONFIG"}: func(ctx context.Context) error {
+			_, err := appconfig.NewFromConfig(c).GetApplication(ctx, &appconfig.GetApplicationInput{ApplicationId: name})
+			return err
+		},
+		{"S3", "S3"}: func(ctx context.Context) error {
+			_, err := s3.NewFromConfig(c).ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: name})
+			return err
+		},
+		{"SNS", "SNS"}: func(ctx context.Context) error {
+			_, err := sns.NewFromConfig(c).ListTopics(ctx, &sns.ListTopicsInput{})
+			return err
+		},
+		{"SQS", "SQS"}: func(ctx context.Context) error {
+			_, err := sqs.NewFromConfig(c).ListQueues(ctx, &sqs.ListQueuesInput{})
+			return err
+		},
+	}
+	for _, status = range []int{http.StatusOK, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented} {
+		for service, call := range calls {
+			err := call(t.Context())
+			if err == nil {
+				continue // the body of a success may be of any form
+			}
+			if got, want := Advice(err), fmt.Sprintf(adviceAnswer, service[0], service[1]); got != want {
+				t.Errorf("%d, %v: %q, want %q", status, err, got, want)
+			}
+		}
+	}
+}
