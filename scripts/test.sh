@@ -75,7 +75,7 @@ vet() { go vet ./... && go vet -C bench ./... && go vet -C deploy/checks ./...; 
 # go insists that it comes first. The race detector needs cgo. The test cache is off,
 # because it does not know the servers. All packages are vetted before, and no debugger
 # reads the binaries linked here.
-check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" "${@:2}" -race -count=1 -timeout=10m -vet=off -ldflags=-w; }
+check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" "${@:2}" -race -count=1 -timeout=20m -vet=off -ldflags=-w; }
 
 # plain runs tests that do not suit the race detector: it makes pools drop objects, so
 # that allocations cannot be counted, and simulations run one event after the other.
