@@ -26,6 +26,20 @@ type Contact struct {
 	Master string
 }
 
+const (
+	errSpeaksTLS   = configError("it speaks TLS: set --redis-tls, or give the address of a port without TLS")
+	errAnswersHTTP = configError("it is no Redis, it answers HTTP: name the port of a Redis")
+	errAnswersGRPC = configError("it is no Redis, it answers gRPC: name the port of a Redis")
+)
+
+// otherPort has errors for the beginnings of replies that package wrongport sends to clients of Redis: the
+// ports of a limitgate that speak another protocol. The replies themselves are advice for those clients.
+var otherPort = map[string]error{
+	"ERR this port speaks HTTP:": errAnswersHTTP,
+	"ERR this port speaks gRPC:": errAnswersGRPC,
+	"ERR this port speaks TLS:":  errSpeaksTLS,
+}
+
 // alertWait is how long a TLS handshake may turn out to have failed after its end.
 const alertWait = 100 * time.Millisecond
 
@@ -69,11 +83,11 @@ func (o *Options) contact(ctx context.Context, addr string, timeout time.Duratio
 	case explainTLS(err) != "":
 		return Contact{}, err
 	case o.TLS == nil && speaksTLS(ctx, addr):
-		return Contact{}, configError("it speaks TLS: set --redis-tls, or give the address of a port without TLS")
+		return Contact{}, errSpeaksTLS
 	case err == nil:
 		line, _, _ := bytes.Cut(answer[:min(len(answer), 60)], []byte("\r"))
 		if isHTTP(line) {
-			return Contact{}, configError("it is no Redis, it answers HTTP: name the port of a Redis")
+			return Contact{}, errAnswersHTTP
 		}
 		return Contact{}, configError(fmt.Sprintf("it is no Redis: it answers %q", line))
 	case kindOf(err) == KindTimeout:
@@ -93,8 +107,14 @@ func isHTTP(line []byte) bool {
 // forbidden to the user.
 func (o *Options) readContact(ctx context.Context, conn net.Conn, in *resp.Reader) (c Contact, err error) {
 	_, pinged := in.Strings()
-	if _, refused := resp.AsError(pinged); pinged != nil && !refused {
+	reply, refused := resp.AsError(pinged)
+	if pinged != nil && !refused {
 		return c, pinged
+	}
+	for begin, wrong := range otherPort {
+		if strings.HasPrefix(string(reply), begin) {
+			return c, wrong
+		}
 	}
 	if o.Credentials == nil && pinged != nil && strings.HasPrefix(pinged.Error(), "NOAUTH") {
 		return c, configError(explainRefusal(pinged))

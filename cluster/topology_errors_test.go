@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/wrongport"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -67,6 +69,9 @@ func TestStartWithoutMistakes(t *testing.T) {
 		"a password":          {[]string{locked.Addr}, "it requires a password: set --redis-password-file, and --redis-user unless it is that of the default user (NOAUTH)", true},
 		"no rights":           {[]string{narrow.Addr}, "the user lacks +info: add it to the user on every node; docs/redis-acl.md has all the rights that it needs (NOPERM", true},
 		"a web server":        {[]string{strings.TrimPrefix(web.URL, "http://")}, "it is no Redis, it answers HTTP: name the port of a Redis", true},
+		"a limitgate's HTTP":  {[]string{wrongPort(t, wrongport.Plain)}, "it is no Redis, it answers HTTP: name the port of a Redis", true},
+		"a limitgate's gRPC":  {[]string{wrongPort(t, wrongport.GRPC)}, "it is no Redis, it answers gRPC: name the port of a Redis", true},
+		"a limitgate's TLS":   {[]string{wrongPort(t, wrongport.Encrypted)}, "it speaks TLS: set --redis-tls", true},
 		"TLS":                 {[]string{strings.TrimPrefix(secure.URL, "https://")}, "it speaks TLS", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +88,15 @@ func TestStartWithoutMistakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wrongPort returns the address of a server that answers clients of Redis as a port of a limitgate does.
+func wrongPort(t *testing.T, watch func(net.Listener, *slog.Logger) net.Listener) string {
+	server := httptest.NewUnstartedServer(nil)
+	server.Listener = watch(server.Listener, slog.New(slog.DiscardHandler))
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
 }
 
 // TestStartWithoutUnless checks that a store is not started without unless StartWithout is

@@ -18,8 +18,11 @@ var buildVariables = []string{
 
 // serviceVariable matches variables that Kubernetes sets in every pod of a namespace with
 // a Service called limitgate, or limitgate-anything. No user has set them, and a proxy
-// that rejected them would not start.
-var serviceVariable = regexp.MustCompile(`^LIMITGATE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+// that rejected them would not start. servicePort matches those whose value is a URL.
+var (
+	serviceVariable = regexp.MustCompile(`^LIMITGATE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+	servicePort     = regexp.MustCompile(`^LIMITGATE_(\w+_)?PORT$`)
+)
 
 // readEnvironment reads limitgate's variables, in the order of their names.
 func readEnvironment(t settings, environ []string) *source {
@@ -32,7 +35,7 @@ func readEnvironment(t settings, environ []string) *source {
 		place := "env " + name
 		r, warning := t.find((*setting).env, envName, name)
 		switch {
-		case r == nil && (slices.Contains(buildVariables, name) || serviceVariable.MatchString(name)):
+		case r == nil && (slices.Contains(buildVariables, name) || isOfService(name, text)):
 		case r == nil:
 			src.failUnknownVariable(t, name)
 		case r.source == flagsOnly:
@@ -44,11 +47,19 @@ func readEnvironment(t settings, environ []string) *source {
 	return src
 }
 
+// isOfService reports whether a variable is one of a Service. A PORT that is no URL is a user's, for the
+// address of another setting.
+func isOfService(name, text string) bool {
+	return serviceVariable.MatchString(name) || servicePort.MatchString(name) && (text == "" || strings.Contains(text, "://"))
+}
+
 func (src *source) failUnknownVariable(t settings, name string) {
 	hint := "limitgate serve --help lists them"
 	// Without the prefix, which would make all names similar.
 	key := func(r *setting) string { return strings.TrimPrefix(r.env(), envPrefix) }
-	if near := limit.Nearest(strings.TrimPrefix(name, envPrefix), t.keys(key, outsideFile)); near != "" {
+	if r := t.settingOfOther(strings.TrimPrefix(name, envPrefix), outsideFile); r != nil {
+		hint = "did you mean " + r.env() + "?"
+	} else if near := limit.Nearest(strings.TrimPrefix(name, envPrefix), t.keys(key, outsideFile)); near != "" {
 		hint = "did you mean " + envPrefix + near + "?"
 	}
 	src.fail(0, "env %s: unknown variable; %s", plain(name), hint)

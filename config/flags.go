@@ -3,10 +3,7 @@ package config
 import (
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/limitgate/limitgate/limit"
 )
 
 // readFlags parses the flags at the beginning of args as package flag does: one dash or
@@ -63,33 +60,6 @@ func (src *source) failUnknownFlag(t settings, flag string) {
 		}
 	}
 	src.fail(0, "flag %s: unknown flag; %s", plain(flag), hint)
-}
-
-// otherNames are names of flags in other programs, with the flags here that are meant, the most
-// likely one first.
-var otherNames = map[string][]string{
-	"--port": flagsOfAddress, "--p": flagsOfAddress, "--host": flagsOfAddress, "--bind": flagsOfAddress, "--address": flagsOfAddress, "--addr": flagsOfAddress, "--server": flagsOfAddress,
-	"--password": flagsOfPassword, "--pass": flagsOfPassword, "--auth": flagsOfPassword, "--a": flagsOfPassword,
-	"--username": {"--user", "--redis-user"}, "--user": {"--redis-user"},
-	"--config": {"--limits"}, "--file": {"--limits"}, "--rules": {"--limits"}, "--policy": {"--limits"},
-	"--cluster": {"--redis"}, "--redis-cluster": {"--redis"}, "--cluster-nodes": {"--redis"}, "--url": {"--redis", "--addr"}, "--redis-url": {"--redis"}, "--redis-host": {"--redis"}, "--redis-port": {"--redis"},
-	"--tls": {"--tls-cert", "--redis-tls"}, "--cert": {"--tls-cert", "--redis-tls-cert"}, "--key": {"--tls-key", "--redis-tls-key"}, "--cacert": {"--tls-ca", "--redis-tls-ca"},
-	"--rate": {"--rps"}, "--load": {"--rps"}, "--timeout": {"--decision-timeout"}, "--verbose": {"--log-level"}, "--debug": {"--log-level"}, "--metrics": {"--admin"}, "--admin": {"--addr"},
-}
-
-var (
-	flagsOfAddress  = []string{"--listen", "--addr", "--redis"}
-	flagsOfPassword = []string{"--password-file", "--redis-password-file"}
-)
-
-// MeantFlag returns the flag of those of a command that an unknown flag most likely means, or "".
-func MeantFlag(unknown string, flags []string) string {
-	for _, meant := range otherNames[unknown] {
-		if slices.Contains(flags, meant) {
-			return meant
-		}
-	}
-	return limit.Nearest(unknown, flags)
 }
 
 // IsList reports whether a flag has a list, by the name of its value in help.

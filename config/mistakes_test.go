@@ -116,6 +116,13 @@ var mistakes = []struct {
 
 	// Flags.
 	{args: "--decision-timout 5ms", want: "flag --decision-timout: unknown flag; did you mean --decision-timeout?"},
+	{args: "--redis-addrs=a:1", want: "flag --redis-addrs: unknown flag; did you mean --redis?"},
+	{args: "--redis-hosts=a:1", want: "flag --redis-hosts: unknown flag; did you mean --redis?"},
+	{args: "--redis-addr=a:1", want: "flag --redis-addr: unknown flag; did you mean --redis?"},
+	{args: "--redis-server=a:1", want: "flag --redis-server: unknown flag; did you mean --redis?"},
+	{args: "--http-listen=a:1", want: "flag --http-listen: unknown flag; did you mean --http?"},
+	{args: "--rls-listen=a:1", want: "flag --rls-listen: unknown flag; did you mean --rls?"},
+	{args: "--emf-sink=a:1", want: "flag --emf-sink: unknown flag; did you mean --emf?"},
 	{args: "--xyzzy", want: "flag --xyzzy: unknown flag; limitgate serve --help lists them"},
 	{args: "--listen", want: "flag --listen: the value is missing; write --listen=HOST:PORT"},
 	{args: "--limits --pprof", want: "flag --limits: the value is missing; write --limits=FILE"},
@@ -124,6 +131,19 @@ var mistakes = []struct {
 
 	// Variables.
 	{environ: "LIMITGATE_DECISION_TIMOUT=5ms", want: "env LIMITGATE_DECISION_TIMOUT: unknown variable; did you mean LIMITGATE_DECISION_TIMEOUT?"},
+	{environ: "LIMITGATE_REDIS_URL=1", want: "env LIMITGATE_REDIS_URL: unknown variable; did you mean LIMITGATE_REDIS?"},
+	{environ: "LIMITGATE_REDIS_HOST=1", want: "env LIMITGATE_REDIS_HOST: unknown variable; did you mean LIMITGATE_REDIS?"},
+	{environ: "LIMITGATE_REDIS_ADDR=1", want: "env LIMITGATE_REDIS_ADDR: unknown variable; did you mean LIMITGATE_REDIS?"},
+	{environ: "LIMITGATE_REDIS_ADDRS=1", want: "env LIMITGATE_REDIS_ADDRS: unknown variable; did you mean LIMITGATE_REDIS?"},
+	{environ: "LIMITGATE_TLS=1", want: "env LIMITGATE_TLS: unknown variable; did you mean LIMITGATE_TLS_CERT?"},
+	{environ: "LIMITGATE_HTTP_LISTEN=1", want: "env LIMITGATE_HTTP_LISTEN: unknown variable; did you mean LIMITGATE_HTTP?"},
+	{environ: "LIMITGATE_RLS_LISTEN=1", want: "env LIMITGATE_RLS_LISTEN: unknown variable; did you mean LIMITGATE_RLS?"},
+	{environ: "LIMITGATE_EMF_SINK=1", want: "env LIMITGATE_EMF_SINK: unknown variable; did you mean LIMITGATE_EMF?"},
+	{environ: "LIMITGATE_REDIS_PASSWORD=1", want: "env LIMITGATE_REDIS_PASSWORD: unknown variable; did you mean LIMITGATE_REDIS_PASSWORD_FILE?"},
+	{environ: "LIMITGATE_METRICS=1", want: "env LIMITGATE_METRICS: unknown variable; did you mean LIMITGATE_ADMIN?"},
+	// Kubernetes sets it to a URL for a Service called limitgate.
+	{environ: "LIMITGATE_PORT=6380", want: "env LIMITGATE_PORT: unknown variable; did you mean LIMITGATE_LISTEN?"},
+	{environ: "LIMITGATE_ADMIN_PORT=9180", want: "env LIMITGATE_ADMIN_PORT: unknown variable; did you mean LIMITGATE_ADMIN?"},
 	{environ: "LIMITGATE_FOO=1", want: "env LIMITGATE_FOO: unknown variable; limitgate serve --help lists them"},
 	{environ: "LIMITGATE_PRINT_CONFIG=true", want: "env LIMITGATE_PRINT_CONFIG: only the flag --print-config does that"},
 	{environ: "LIMITGATE_CONFIG=missing.yaml", want: "env LIMITGATE_CONFIG: read settings file: open missing.yaml: file does not exist"},
@@ -131,6 +151,8 @@ var mistakes = []struct {
 	// The settings file.
 	{file: "\n\n\n\n\n\ndecision_timout: 5ms", want: "limitgate.yaml:7: decision_timout: unknown key; did you mean decision_timeout?"},
 	{file: "port: 6380", want: "limitgate.yaml:1: port: unknown key; did you mean listen?"},
+	{file: "redis_host: a:1", want: "limitgate.yaml:1: redis_host: unknown key; did you mean redis.addrs?"},
+	{file: "redis:\n  host: a:1", want: "limitgate.yaml:2: redis.host: unknown key; did you mean redis.addrs?"},
 	{file: "redis_url: a:1", want: "limitgate.yaml:1: redis_url: unknown key; did you mean redis.addrs?"},
 	{file: "decision-timeout: 5ms", want: "limitgate.yaml:1: decision-timeout: unknown key; did you mean decision_timeout?"},
 	{file: "xyzzy: 1", want: "limitgate.yaml:1: xyzzy: unknown key; limitgate serve --help lists the settings"},

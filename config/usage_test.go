@@ -52,7 +52,7 @@ func TestTableIsSound(t *testing.T) {
 		}
 		group = r.group
 		groups[group] = true
-		if serviceVariable.MatchString(r.env()) {
+		if isOfService(r.env(), "") {
 			t.Errorf("%s looks like a variable that Kubernetes sets", r.env())
 		}
 		// readFlags recognizes a switch by its lack of an argument.

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// otherNames are names of flags in other programs, with the flags here that are meant, the most
+// likely one first. Variables and keys of the settings file are looked up as flags.
+var otherNames = map[string][]string{
+	"--port": flagsOfAddress, "--p": flagsOfAddress, "--host": flagsOfAddress, "--bind": flagsOfAddress, "--address": flagsOfAddress, "--addr": flagsOfAddress, "--server": flagsOfAddress,
+	"--listen-port": flagsOfAddress, "--listen-addr": flagsOfAddress, "--listen-address": flagsOfAddress,
+	"--password": flagsOfPassword, "--pass": flagsOfPassword, "--auth": flagsOfPassword, "--a": flagsOfPassword, "--redis-password": {"--redis-password-file"}, "--redis-pass": {"--redis-password-file"},
+	"--username": {"--user", "--redis-user"}, "--user": {"--redis-user"},
+	"--config": {"--limits"}, "--file": {"--limits"}, "--rules": {"--limits"}, "--policy": {"--limits"},
+	"--cluster": flagOfRedis, "--redis-cluster": flagOfRedis, "--cluster-nodes": flagOfRedis, "--url": {"--redis", "--addr"},
+	"--redis-url": flagOfRedis, "--redis-uri": flagOfRedis, "--redis-port": flagOfRedis, "--redis-endpoint": flagOfRedis, "--redis-endpoints": flagOfRedis,
+	"--redis-host": flagOfRedis, "--redis-hosts": flagOfRedis, "--redis-server": flagOfRedis, "--redis-servers": flagOfRedis, "--redis-node": flagOfRedis, "--redis-nodes": flagOfRedis,
+	"--redis-addr": flagOfRedis, "--redis-address": flagOfRedis, "--redis-addresses": flagOfRedis,
+	"--tls": {"--tls-cert", "--redis-tls"}, "--cert": {"--tls-cert", "--redis-tls-cert"}, "--key": {"--tls-key", "--redis-tls-key"}, "--cacert": {"--tls-ca", "--redis-tls-ca"},
+	"--rate": {"--rps"}, "--load": {"--rps"}, "--timeout": {"--decision-timeout"}, "--verbose": {"--log-level"}, "--debug": {"--log-level"}, "--metrics": {"--admin"}, "--admin": {"--addr"},
+	"--admin-port": {"--admin"}, "--admin-addr": {"--admin"}, "--metrics-port": {"--admin"}, "--metrics-addr": {"--admin"},
+	"--http-port": {"--http"}, "--http-addr": {"--http"}, "--grpc": {"--rls"}, "--grpc-port": {"--rls"}, "--rls-port": {"--rls"}, "--rls-addr": {"--rls"},
+}
+
+var (
+	flagsOfAddress  = []string{"--listen", "--addr", "--redis"}
+	flagsOfPassword = []string{"--password-file", "--redis-password-file"}
+	flagOfRedis     = []string{"--redis"}
+)
+
+// MeantFlag returns the flag of those of a command that an unknown flag most likely means, or "".
+func MeantFlag(unknown string, flags []string) string {
+	return cmp.Or(otherFlag(unknown, flags), limit.Nearest(unknown, flags))
+}
+
+// otherFlag returns the flag that an unknown one means which is its name in other programs, or is made of the
+// key of a setting whose flag is shorter, or "".
+func otherFlag(unknown string, flags []string) string {
+	for _, meant := range otherNames[unknown] {
+		if slices.Contains(flags, meant) {
+			return meant
+		}
+	}
+	for _, r := range newTable(new(Settings)) {
+		if flagName(r.name) == unknown && slices.Contains(flags, r.flag()) {
+			return r.flag()
+		}
+	}
+	return ""
+}
+
+// settingOfOther returns the setting that a variable without its prefix, or a key of the settings file, means
+// as otherFlag does, or nil.
+func (t settings) settingOfOther(name string, most origin) *setting {
+	r, _ := t.find((*setting).flag, flagName, otherFlag(flagName(strings.ToLower(name)), t.keys((*setting).flag, most)))
+	return r
+}
