@@ -70,7 +70,7 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 func ReadLimitsFile(path string) ([]byte, error) {
 	switch table, isTable := strings.CutPrefix(path, LimitsTablePrefix); {
 	case isTable && table == "":
-		return nil, Mistake("read limits: the name of the table is missing: write " + LimitsTablePrefix + "TABLE")
+		return nil, "read limits: " + NoTableName
 	case isTable:
 		return nil, fmt.Errorf("read limits: %s is a table, and a file is needed: limitgate limits pull %[1]s > limits.yaml writes one", plainTable(table))
 	case strings.HasPrefix(path, "dynamodb:") || strings.HasPrefix(path, "dynamo:") || strings.Contains(path, "://"):

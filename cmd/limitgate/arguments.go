@@ -27,6 +27,8 @@ func wrongArguments(fs *flag.FlagSet, flags []string, wanted ...string) string {
 		rest = slices.Delete(rest, i, i+1)
 	}
 	switch {
+	case slices.Contains(fs.Args(), config.LimitsTablePrefix):
+		return config.NoTableName.Error()
 	case slices.Equal(missing, []string{"the " + tableArgument}) && fs.NArg() == len(wanted):
 		return fmt.Sprintf("%s is no table, which is written %sTABLE", config.Quote(fs.Arg(table)), config.LimitsTablePrefix)
 	case len(missing) > 0:

@@ -152,7 +152,11 @@ func runCellsList(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	cells, err := dynamo.NewRegistry(aws, *registered).Cells(ctx)
+	registry := dynamo.NewRegistry(aws, *registered)
+	cells, err := registry.Cells(ctx)
+	if err == nil && len(cells) == 0 {
+		err = registry.CheckKey(ctx)
+	}
 	if err != nil {
 		return fail(env, err)
 	}

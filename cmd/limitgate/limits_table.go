@@ -50,6 +50,9 @@ func ipMaxTTLFlag(fs *flag.FlagSet) *time.Duration {
 // openTableArgs reads the table, and the file unless its path is empty. IPMaxTTL is an
 // option of the compilation.
 func openTableArgs(ctx context.Context, env *environment, file, name string, ipMaxTTL time.Duration) (t *tableArgs, err error) {
+	if name == config.LimitsTablePrefix {
+		return nil, config.NoTableName
+	}
 	t = &tableArgs{name: name, opts: limit.CompileOptions{IPMaxTTL: ipMaxTTL.Microseconds()}}
 	if file != "" {
 		content, err := readFileOrStdin(env, file)

@@ -142,6 +142,14 @@ func (r *Registry) Cells(ctx context.Context) (cells []table.RegisteredCell, err
 	return cells, err
 }
 
+// CheckKey returns an error if the key of the table is one that cells do not fit: such a table never has one.
+func (r *Registry) CheckKey(ctx context.Context) error {
+	if problem := keyProblem(ctx, r.client, r.name, "cells"); problem != "" {
+		return fmt.Errorf("scan %s: %s", r.name, problem)
+	}
+	return nil
+}
+
 // scan calls found for each item whose key begins with prefix, with the rest of its
 // key.
 func (r *Registry) scan(ctx context.Context, prefix string, found func(name string, attributes map[string]types.AttributeValue)) error {

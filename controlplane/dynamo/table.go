@@ -97,17 +97,17 @@ const keyAdvice = ": create it as docs/limits-as-data.md does"
 // plain replaces an error of DynamoDB by a clearer one, if there is one.
 func (t *Table) plain(ctx context.Context, err error) error {
 	if isOtherKey(err) {
-		if problem := t.keyProblem(ctx); problem != "" {
+		if problem := keyProblem(ctx, t.client, t.name, "limits"); problem != "" {
 			return errors.New(problem)
 		}
 	}
 	return Plain(t.client, t.name, err)
 }
 
-// keyProblem returns why limits do not fit the key of the table. It returns "" if they fit, or if this
-// client may not ask.
-func (t *Table) keyProblem(ctx context.Context) string {
-	out, err := t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.name})
+// keyProblem returns why items, limits or cells, do not fit the key of a table. It returns "" if they fit, or
+// if this client may not ask.
+func keyProblem(ctx context.Context, client *dynamodb.Client, table, items string) string {
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil || out.Table == nil {
 		return ""
 	}
@@ -119,9 +119,9 @@ func (t *Table) keyProblem(ctx context.Context) string {
 		name := aws.ToString(k.AttributeName)
 		switch {
 		case k.KeyType != "HASH":
-			return fmt.Sprintf("the table has the sort key %.64q, and limits need the key %s alone%s", name, attrKey, keyAdvice)
+			return fmt.Sprintf("the table has the sort key %.64q, and %s need the key %s alone%s", name, items, attrKey, keyAdvice)
 		case name != attrKey || kinds[name] != "a string":
-			return fmt.Sprintf("the key of the table is %.64q, %s, and limits need %q, a string%s", name, kinds[name], attrKey, keyAdvice)
+			return fmt.Sprintf("the key of the table is %.64q, %s, and %s need %q, a string%s", name, kinds[name], items, attrKey, keyAdvice)
 		}
 	}
 	return ""
@@ -165,7 +165,7 @@ func (t *Table) Scan(ctx context.Context) ([]table.Item, error) {
 		return items, err
 	}
 	if !slices.ContainsFunc(items, func(it table.Item) bool { return table.IsKey(it.Key) }) {
-		if problem := t.keyProblem(ctx); problem != "" {
+		if problem := keyProblem(ctx, t.client, t.name, "limits"); problem != "" {
 			return nil, fmt.Errorf("scan %s: %s", t.name, problem)
 		}
 	}

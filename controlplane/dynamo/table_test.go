@@ -257,6 +257,9 @@ func TestTableOfAnotherKey(t *testing.T) {
 	if _, err := other.Put(t.Context(), item("SHARED", 0, `{}`)); err == nil || !strings.HasSuffix(err.Error(), want) || errors.Is(err, table.ErrUnwritable) {
 		t.Errorf("put: %v", err)
 	}
+	if err := NewRegistry(a.Config, "other-key").CheckKey(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "scan other-key: the key of the table is \"id\", a string, and cells need ") {
+		t.Errorf("cells: %v", err)
+	}
 	const images = "open stream of other-key: it has NEW_IMAGE: enable one with new and old images (NEW_AND_OLD_IMAGES)"
 	if _, err := OpenStream(t.Context(), a.Config, "other-key"); err == nil || err.Error() != images {
 		t.Errorf("stream: %v", err)
