@@ -51,7 +51,8 @@ func newWaitingReader(ctx context.Context, open func() (io.Reader, error)) *wait
 		defer close(r.chunks)
 		in, err := open()
 		for err == nil {
-			chunk, n := make([]byte, waitingChunk), 0
+			var n int
+			chunk := make([]byte, waitingChunk)
 			n, err = in.Read(chunk)
 			select {
 			case r.chunks <- chunk[:n]:

@@ -26,7 +26,7 @@ func (r *Reader) parseLine(line []byte) (e Entry, ok bool, err error) {
 	case r.columns != nil:
 		e, err = r.parseColumns(string(line))
 	case isCloudFront(line):
-		err = errors.New("these are columns of CloudFront, and no line #Fields: before them names them: want the log with its first two lines, #Version: and #Fields:")
+		err = errors.New("these are columns of CloudFront, and no line #Fields: before them names them: want the log with its first two lines, of which #Fields: is one")
 	case isALB(line):
 		e, err = parseALB(string(line))
 	default:

@@ -28,7 +28,7 @@ func readYAML(content []byte) (*yaml.Node, error) {
 		root = doc.Content[0]
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		return root, at(max(more.Line, 1), errors.New("a second YAML document begins: one file is one document, so remove the line with --- or ..."))
+		return root, at(max(more.Line, 1), errors.New("a second YAML document begins: one file is one document, so remove the line that separates them"))
 	}
 	return root, nil
 }
