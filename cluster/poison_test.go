@@ -61,7 +61,7 @@ func poisonFile() string {
 }
 
 // poisonPatience is the deadline of the test's decisions. None of them may need half of it.
-const poisonPatience = 10 * time.Second
+const poisonPatience = 4 * time.Second
 
 // ward decides poisoned buckets beside healthy ones.
 type ward struct {
