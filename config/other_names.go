@@ -37,8 +37,8 @@ func MeantFlag(unknown string, flags []string) string {
 	return cmp.Or(otherFlag(unknown, flags), limit.Nearest(unknown, flags))
 }
 
-// otherFlag returns the flag that an unknown one means which is its name in other programs, or is made of the
-// key of a setting whose flag is shorter, or "".
+// otherFlag returns the flag that has the unknown name in other programs, or whose setting has that name as its
+// key: the flag of redis.addrs is --redis. It returns "" if there is none.
 func otherFlag(unknown string, flags []string) string {
 	for _, meant := range otherNames[unknown] {
 		if slices.Contains(flags, meant) {

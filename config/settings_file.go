@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -165,20 +164,11 @@ func (f *settingsFile) failUnknownKey(line int, name string) {
 		f.fail(line, name, "unknown key; %s", nearIn(last, f.settingsOf(section), section+"."))
 	default:
 		hint := "limitgate serve --help lists the settings"
-		if near := cmp.Or(limit.Nearest(name, f.table.keys((*setting).key, anywhere)), f.settingOfFlag(name)); near != "" {
+		if near := limit.Nearest(name, f.table.keys((*setting).key, anywhere)); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		f.fail(line, name, "unknown key; %s", hint)
 	}
-}
-
-// settingOfFlag returns the setting that a key means which is the name of a flag in other programs, or "".
-func (f *settingsFile) settingOfFlag(key string) string {
-	meant := MeantFlag("--"+strings.ReplaceAll(key, "_", "-"), f.table.keys((*setting).flag, anywhere))
-	if r, _ := f.table.find((*setting).flag, flagName, meant); r != nil {
-		return r.key()
-	}
-	return ""
 }
 
 // nearIn returns which of the names of a section a word means, or all of them.
