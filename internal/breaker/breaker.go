@@ -65,7 +65,7 @@ type Transition struct {
 	// Outage is the time from the first failed call to the first that succeeded, if To is
 	// Closed.
 	Outage time.Duration
-	// Err is the error that opened the breaker: never nil if From is Closed, and the failed outcomes have one.
+	// Err is the error of the failure that opened the breaker. It is set if From is Closed.
 	Err error
 }
 
@@ -141,7 +141,7 @@ type Outcome struct {
 	// Failed is how many calls were sent and got an error, or no answer in time. Stuck is
 	// how many were not even sent in time, which is normal for an overloaded shard.
 	Failed, Stuck int
-	Err           error // of the last that failed
+	Err           error // of the last that failed; set if one did
 }
 
 // Record records the outcome of calls.
