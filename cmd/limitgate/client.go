@@ -31,8 +31,13 @@ type clientFlags struct {
 	passwordFile string
 }
 
-// clientFlagNames are the names of clientFlags.
-var clientFlagNames = []string{"tls", "tls-ca", "tls-server-name", "tls-cert", "tls-key", "user", "password-file"}
+// clientFlagNames returns the names of the flags that clientFlags defines.
+func clientFlagNames() (names []string) {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	new(clientFlags).define(fs)
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
 
 func (f *clientFlags) define(fs *flag.FlagSet) {
 	f.defineTLS(fs)

@@ -204,12 +204,18 @@ func readTemplate(env *environment, path string) ([]byte, error) {
 		defer func() { _ = file.Close() }()
 		in = file
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxTemplateBytes+1))
-	switch {
-	case err != nil:
+	text, err := readAtMost(in, maxTemplateBytes)
+	if err != nil {
 		return nil, fmt.Errorf("read deployed template: %w", err)
-	case len(text) > maxTemplateBytes:
-		return nil, fmt.Errorf("read deployed template: it has more than %d bytes", maxTemplateBytes)
 	}
 	return text, nil
+}
+
+// readAtMost reads all of an input, and returns an error if that is more than most bytes.
+func readAtMost(in io.Reader, most int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("it has more than %d bytes", most)
+	}
+	return content, err
 }

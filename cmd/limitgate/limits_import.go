@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -138,12 +137,9 @@ func importFile(env *environment, path string, read func([]byte) (limitimport.Re
 func readConfiguration(env *environment, path string) ([]byte, error) {
 	const most = config.MaxLimitsFileBytes
 	if path == "-" {
-		content, err := io.ReadAll(io.LimitReader(env.stdin, most+1))
-		switch {
-		case err != nil:
+		content, err := readAtMost(env.stdin, most)
+		if err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
-		case len(content) > most:
-			return nil, fmt.Errorf("standard input has more than %d bytes", most)
 		}
 		return content, nil
 	}

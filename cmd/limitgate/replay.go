@@ -143,7 +143,7 @@ func (d *dimFlags) Set(s string) error {
 
 // checkTogether returns an error for flags that do not go together, or not with the log.
 func (f *replayFlags) checkTogether(fs *flag.FlagSet, log string) error {
-	if problem := noEffect(fs, "against", clientFlagNames...); problem != "" && f.against == "" {
+	if problem := noEffect(fs, "against", clientFlagNames()...); problem != "" && f.against == "" {
 		return errors.New(problem)
 	}
 	if log == "-" && (f.limits == "-" || f.compare == "-") {
