@@ -74,7 +74,8 @@ vet() { go vet ./... && go vet -C bench ./... && go vet -C deploy/checks ./...; 
 # check runs go test on packages. -C=FOLDER before the packages names another module, and
 # go insists that it comes first. The race detector needs cgo. The test cache is off,
 # because it does not know the servers. All packages are vetted before, and no debugger
-# reads the binaries linked here.
+# reads the binaries linked here. The timeout is for a test that hangs: on a busy machine the
+# tests of cluster take ten minutes.
 check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" "${@:2}" -race -count=1 -timeout=20m -vet=off -ldflags=-w; }
 
 # plain runs tests that do not suit the race detector: it makes pools drop objects, so
