@@ -110,7 +110,7 @@ func listenSettings(s *Settings) settings {
 		},
 		{
 			name: "tls.cert", group: groupListen,
-			usage: "the certificate with which all addresses speak TLS, in PEM; read again on changes", value: filePath(&s.TLSCert),
+			usage: "the certificate of --listen, --admin, --http and --rls, in PEM; read again on changes", value: filePath(&s.TLSCert),
 		},
 		{
 			name: "tls.key", group: groupListen,
