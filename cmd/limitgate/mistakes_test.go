@@ -55,6 +55,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"serve", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
 		{[]string{"serve", "--limits", "nope.yaml"}, `read limits: there is no file "nope.yaml": --limits FILE`},
 		{[]string{"serve", "--admin=", "--listen=127.0.0.1:0", "--emf=file:nope/x"}, `open metrics file: there is no folder "nope" for "nope/x"`},
+		{[]string{"serve", "--admin=", "--listen=127.0.0.1:0", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:eu-central-1:1:t", "--limits-snapshot", folder}, "write limits snapshot: \"" + folder + "\" is a folder: name a file\n"},
+		{[]string{"serve", "--admin=", "--listen=127.0.0.1:0", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:eu-central-1:1:t", "--limits-snapshot", "nope/x"}, `write limits snapshot: there is no folder "nope" for "nope/x"`},
 		{[]string{"serve", "--limits", folder}, "is a folder: name a file; a folder of Envoy's limits is for limitgate serve --rls-config"},
 		{[]string{"serve", "--limits", "s3://bucket/key"}, `"s3://..." is no file; a table is written dynamodb://TABLE`},
 		{[]string{"check", "--addr", "127.0.0.1:1", "acme", "-", "-"}, "(is limitgate serve running at 127.0.0.1:1?)"},
