@@ -274,5 +274,8 @@ func argumentOf(f *flag.Flag) (argument, help string) {
 	if v, ok := f.Value.(interface{ Argument() string }); ok {
 		return v.Argument(), help
 	}
+	if strings.Contains(argument, "|") { // choices, as they are written
+		return argument, help
+	}
 	return strings.ToUpper(argument), help
 }
