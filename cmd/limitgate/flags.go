@@ -95,6 +95,9 @@ func notOfType(fs *flag.FlagSet, name string) string {
 	if g, ok := fs.Lookup(name).Value.(flag.Getter); ok {
 		switch g.Get().(type) {
 		case time.Duration:
+			if _, example, found := strings.Cut(fs.Lookup(name).Usage, "such as "); found {
+				return " is not a duration; write for example " + example
+			}
 			return " is not a duration; write for example 5s or 200ms"
 		case float64:
 			return " is not a number; write for example 100 or 1.5"

@@ -201,7 +201,7 @@ func TestPlanMistakes(t *testing.T) {
 		{[]string{"plan", "--rps", "50k", "--replicas", "1.5"}, "--replicas is 1.5: want a whole number"},
 		{[]string{"plan", "--rps", "50k", "--edge", "api-gateway-rst"}, "did you mean api-gateway-rest?"},
 		{[]string{"plan", "--rps", "50k", "--cpu-per-call", "0s"}, "--cpu-per-call must be above zero"},
-		{[]string{"plan", "--rps", "50k", "--cpu-per-call", "7"}, "write for example 5s or 200ms"},
+		{[]string{"plan", "--rps", "50k", "--cpu-per-call", "7"}, "write for example 7us"},
 		{[]string{"plan", "--rps", "50k", "--cpu-per-call", "7us", "--measured", "x"}, "--cpu-per-call and --measured give the same number"},
 		{[]string{"plan", "--rps", "50k", "--node", "r7g.large"}, "there is no price of node r7g.large with valkey: known are cache.c7gn.large, "},
 		{[]string{"plan", "--rps", "50k", "--prices", sample}, "limits.yaml: parse prices: this is no JSON: want a file as --print-prices prints"},
