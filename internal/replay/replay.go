@@ -271,10 +271,7 @@ func cut(s string, n int) string {
 type interruptedError int
 
 func (e interruptedError) Error() string {
-	if e == 1 {
-		return "interrupted after 1 request"
-	}
-	return fmt.Sprintf("interrupted after %d requests", int(e))
+	return "interrupted after " + requests(int64(e))
 }
 
 // Unwrap returns the error of a cancelled context.
