@@ -79,7 +79,10 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 	if name == "--dim" {
 		return "unknown flag --dim; write DIM NAME VALUE behind the ip"
 	}
-	if rows := []string{"--n", "--limit", "--count", "--number", "--rows", "--top"}; (fs.Name() == "top" || fs.Name() == "denied") && slices.Contains(rows, name) {
+	if rows := []string{"--n", "--limit", "--count", "--number", "--rows", "--top"}; (fs.Name() == "top" || fs.Name() == "denied") && (slices.Contains(rows, name) || isNumber(name[2:])) {
+		if isNumber(name[2:]) {
+			name = name[1:] // a negative number, as it is most likely written
+		}
 		return "unknown flag " + name + "; write the number of rows alone: limitgate " + fs.Name() + " 20"
 	}
 	var names []string
@@ -88,6 +91,12 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 		return "unknown flag " + name + "; did you mean " + meant + "?"
 	}
 	return "unknown flag " + name
+}
+
+// isNumber reports whether the name of a flag is a number.
+func isNumber(name string) bool {
+	_, err := strconv.Atoi(name)
+	return err == nil
 }
 
 // notOfType continues the text of a value that a flag does not parse.

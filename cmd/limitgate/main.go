@@ -166,6 +166,8 @@ func isServeFlag(arg string) bool {
 var otherCommands = map[string]string{
 	"start": "did you mean serve?", "run": "did you mean serve?", "server": "did you mean serve?", "up": "did you mean serve?",
 	"reload": "a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP",
+	"reset":  "a running limitgate resets a bucket on RL.RESET tenant limit_id by a Redis client",
+	"peek":   "did you mean check --peek?",
 	"stop":   "a running limitgate ends on SIGTERM, after the decisions under way",
 	"config": "limitgate serve --print-config prints the settings", "settings": "limitgate serve --print-config prints the settings",
 	"metrics": "a running limitgate serves them at its --admin address, /metrics",
