@@ -125,7 +125,8 @@ func configCommand(_ context.Context, s *Session, args [][]byte) {
 			s.out.pair("next_probe_ms", sh.NextProbe.Milliseconds())
 		}
 	default:
-		s.out.error("ERR unknown subcommand or wrong number of arguments for '" + quote(args[1]) + "': RL.CONFIG " + s.h.table["rl.config"].usage)
+		usage := s.h.table["rl.config"].usage
+		s.out.error("ERR unknown subcommand or wrong number of arguments for '" + quote(args[1]) + "': RL.CONFIG " + usage + near(quote(args[1]), strings.Split(usage, " | ")))
 	}
 }
 

@@ -113,12 +113,15 @@ func (o option) invalid(word []byte, dims bool) (errReply string) {
 		return errReply + "DIM stands before every name and value"
 	}
 	errReply += "the options here are DIM name value"
+	words := []string{"DIM"}
 	for i, name := range [...]string{"ID id", "HEADERS", "TTL ms", "BYPASS token", "LIMIT id"} {
 		if o&(1<<i) != 0 {
 			errReply += ", " + name
+			first, _, _ := strings.Cut(name, " ")
+			words = append(words, first)
 		}
 	}
-	return errReply
+	return errReply + near(quote(word), words)
 }
 
 // parseCheck parses `tenant op ip [cost] { DIM name value | ID id | HEADERS | BYPASS token }...`,
@@ -168,7 +171,7 @@ func (s *Session) parseSubject(args [][]byte, req *limit.Request) (errReply stri
 	if ip != "-" {
 		addr, err := limit.ParseAddr(ip)
 		if err != nil {
-			return invalid("ip", args[3], err) + orNone(args[3]) + orQuoted(args[2], args[3])
+			return invalid("ip", args[3], err) + orQuoted(args[2], args[3])
 		}
 		req.Addr = addr
 	}
@@ -197,12 +200,15 @@ func orNone(arg []byte) string {
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 // orQuoted adds advice to the error for an ip that is the path of an op, whose space was not quoted, or
-// that is the op.
+// that is the op, or that is no try at an address.
 func orQuoted(op, ip []byte) string {
 	if _, err := limit.ParseAddr(string(op)); err == nil {
 		return "; the order is tenant op ip"
 	}
 	if !bytes.HasPrefix(ip, []byte("/")) || !slices.Contains(methods, strings.ToUpper(string(op))) {
+		if !bytes.ContainsAny(ip, ".:,") {
+			return orNone(nil)
+		}
 		return ""
 	}
 	return `; quote an op that has a space: "` + string(op) + " " + quote(ip) + `"`

@@ -164,6 +164,14 @@ func unknownCommand(args [][]byte) string {
 	return b.String()
 }
 
+// near returns "; did you mean X?" for the word in capitals that another one is a misspelling of, or "".
+func near(word string, words []string) string {
+	if x := limit.Nearest(strings.ToUpper(word), words); x != "" && x != strings.ToUpper(word) {
+		return "; did you mean " + x + "?"
+	}
+	return ""
+}
+
 // meant returns "did you mean X?" for a name that is nearly one of Limitgate's own commands, or
 // is one without its prefix, and the way out for a command of data. For any other name it returns
 // "", as the error is Redis' then. A blank may stand for the dot behind the prefix.

@@ -96,7 +96,7 @@ start() {
 			ask "$port" PING >/dev/null && continue 2
 			sleep 0.1
 		done
-		printf 'the server on port %s does not answer: see %s\n' "$port" "$folder/$port.log" >&2
+		printf 'the server on port %s does not answer: see %s; local_cluster.sh stop ends the others\n' "$port" "$folder/$port.log" >&2
 		exit 1
 	done
 	timeout 60 redis-cli --cluster create "${nodes[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log"
@@ -107,7 +107,7 @@ start() {
 		fi
 		sleep 0.1
 	done
-	printf 'the cluster is not whole after half a minute: see %s\n' "$folder" >&2
+	printf 'the cluster is not whole after half a minute: see %s; local_cluster.sh stop ends it\n' "$folder" >&2
 	exit 1
 }
 

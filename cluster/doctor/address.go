@@ -34,6 +34,24 @@ func (in *inspection) contactAll(ctx context.Context) {
 	}
 }
 
+// OtherStores returns those addresses of a store that lead to another one than the first that answers: a
+// Store uses that one, and a proxy that starts while it is away would use the other.
+func OtherStores(ctx context.Context, store cluster.Options) ([]string, error) {
+	prober, err := cluster.NewProber(store)
+	if err != nil {
+		return nil, err
+	}
+	in := &inspection{opts: store, prober: prober, report: &Report{}}
+	in.contactAll(ctx)
+	var others []string
+	for _, a := range in.report.Addresses {
+		if a.otherStore {
+			others = append(others, a.Addr)
+		}
+	}
+	return others, nil
+}
+
 // readLayout fetches the layout of the store from a node that answers.
 func (in *inspection) readLayout(ctx context.Context, a *AddressReport, c cluster.Contact) error {
 	l, err := in.prober.Layout(ctx, a.Addr, c)

@@ -2,10 +2,12 @@ package doctor
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,6 +61,25 @@ func TestInspectUnusable(t *testing.T) {
 		r := inspect(t, master.Addr, redistest.Start(t).Addr)
 		r.expect(t, SeverityFail, "address", "another store")
 	})
+}
+
+// TestOtherStores: of the addresses of a store, those of other stores are found, and those of its own nodes
+// and of none are not.
+func TestOtherStores(t *testing.T) {
+	nodes, other := redistest.SharedCluster(t).Addrs(), redistest.Start(t).Addr
+	for _, row := range []struct {
+		addrs []string
+		want  string
+	}{
+		{nodes, "[]"},
+		{append(slices.Clone(nodes), "127.0.0.1:1"), "[]"},
+		{append(slices.Clone(nodes), other), "[" + other + "]"},
+		{[]string{other, nodes[0], other}, "[" + nodes[0] + "]"},
+	} {
+		if got, err := OtherStores(t.Context(), cluster.Options{Addrs: row.addrs}); err != nil || fmt.Sprint(got) != row.want {
+			t.Errorf("%s: %s, %v", row.addrs, got, err)
+		}
+	}
 }
 
 // relay returns an address that forwards everything to a server. It calls do before it

@@ -57,7 +57,7 @@ func (f *drillFlags) define(fs *flag.FlagSet) {
 	fs.BoolVar(&f.run, "run", false, "make the outage, on a store with the key lg:test-store")
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:6380", "`address` of the limitgate to ask")
 	fs.StringVar(&f.admin, "admin", "", "its admin `address`, for the state of its breakers in each line")
-	fs.IntVar(&f.rate, "rate", 100, "checks a second, 1000 at most")
+	fs.IntVar(&f.rate, "rate", 100, "`checks` a second, 1000 at most")
 	fs.DurationVar(&f.outage, "outage", 5*time.Second, "how long the outage lasts, from 1s to 1m")
 	fs.DurationVar(&f.within, "within", 10*time.Second, "how long the store may take to decide again, from 1s to 1m")
 	fs.DurationVar(&f.onWait, "timeout", 5*time.Second, "how long to wait for an answer")

@@ -104,6 +104,12 @@ func runEdgeRender(_ context.Context, env *environment, args []string) int {
 		return failLimits(env, err)
 	}
 	result, err := edge.Render(set, f.opts)
+	var lines []string
+	if err == nil && f.check != "" { // an error has no remarks in front of it
+		if lines, err = f.difference(env, result.Template); err != nil {
+			return fail(env, err)
+		}
+	}
 	for _, w := range result.Warnings {
 		fmt.Fprintln(env.stderr, w.Format(path))
 	}
@@ -114,12 +120,18 @@ func runEdgeRender(_ context.Context, env *environment, args []string) int {
 		_, _ = env.stdout.Write(result.Template)
 		return exitOK
 	}
-	return f.compare(env, result.Template)
+	for _, line := range lines {
+		fmt.Fprintln(env.stdout, line)
+	}
+	if len(lines) > 0 {
+		return exitDenied
+	}
+	return exitOK
 }
 
 // complete checks the flags, and which of them go with a kind.
 func (f *edgeFlags) complete(fs *flag.FlagSet) error {
-	f.opts.Kind = edge.Kind(f.kind)
+	f.opts.Kind, f.opts.Scope = edge.Kind(strings.ToLower(f.kind)), strings.ToUpper(f.opts.Scope)
 	given := map[string]bool{}
 	fs.Visit(func(flag *flag.Flag) { given[flag.Name] = true })
 	switch f.opts.Kind {
@@ -166,7 +178,7 @@ func (f *edgeFlags) checkWAF() error {
 	case "":
 		return errors.New("--scope is needed: CLOUDFRONT for a distribution, REGIONAL for a load balancer or an API")
 	default:
-		return fmt.Errorf("there is no scope %.64q: say CLOUDFRONT or REGIONAL, in capitals", f.opts.Scope)
+		return fmt.Errorf("there is no scope %.64q: say CLOUDFRONT or REGIONAL", f.opts.Scope)
 	}
 	if !(f.opts.Margin >= edge.MinMargin && f.opts.Margin <= edge.MaxMargin) {
 		return fmt.Errorf("--margin is a number from %d to %d: below %[1]d, the edge would deny what the limits admit", edge.MinMargin, edge.MaxMargin)
@@ -174,23 +186,17 @@ func (f *edgeFlags) checkWAF() error {
 	return nil
 }
 
-// compare prints how a deployed template differs from a rendered one.
-func (f *edgeFlags) compare(env *environment, rendered []byte) int {
+// difference returns how a deployed template differs from a rendered one.
+func (f *edgeFlags) difference(env *environment, rendered []byte) ([]string, error) {
 	deployed, err := readTemplate(env, f.check)
 	if err != nil {
-		return fail(env, err)
+		return nil, err
 	}
 	lines, err := edge.Diff(deployed, rendered)
 	if err != nil {
-		return fail(env, fmt.Errorf("%s: %w", f.check, err))
+		return nil, fmt.Errorf("%s: %w", f.check, err)
 	}
-	for _, line := range lines {
-		fmt.Fprintln(env.stdout, line)
-	}
-	if len(lines) > 0 {
-		return exitDenied
-	}
-	return exitOK
+	return lines, nil
 }
 
 // readTemplate reads a deployed template; - is standard input.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -73,6 +74,17 @@ func TestEdgeEmpty(t *testing.T) {
 	}
 }
 
+// TestEdgeCase checks that a kind and a scope may be written in any case, and that the help has them as they
+// are written elsewhere.
+func TestEdgeCase(t *testing.T) {
+	if out, errs, code := command("edge", "render", "--kind", "WAF", "--scope", "regional", "../../examples/limits.yaml"); code != exitOK || !strings.Contains(out, "\n      Scope: REGIONAL\n") {
+		t.Errorf("exit %d, %s\n%s", code, errs, out)
+	}
+	if out, _, _ := command("edge", "--help"); !strings.Contains(out, "--kind waf|cloudfront|usage-plans ") {
+		t.Error(out)
+	}
+}
+
 // TestEdgeMistakes checks that each mistake of a user gets an error that says what would be right.
 func TestEdgeMistakes(t *testing.T) {
 	const sample = "../../examples/limits.yaml"
@@ -92,7 +104,7 @@ func TestEdgeMistakes(t *testing.T) {
 		{[]string{"edge", "render", sample}, "--kind is needed: waf, cloudfront or usage-plans"},
 		{[]string{"edge", "render", "--kind", "usage-plan", sample}, "there is no kind \"usage-plan\"; did you mean usage-plans?"},
 		{[]string{"edge", "render", "--kind", "waf", sample}, "--scope is needed: CLOUDFRONT for a distribution, REGIONAL for a load balancer or an API"},
-		{[]string{"edge", "render", "--kind", "waf", "--scope", "regional", sample}, "there is no scope \"regional\": say CLOUDFRONT or REGIONAL, in capitals"},
+		{[]string{"edge", "render", "--kind", "waf", "--scope", "regonal", sample}, "there is no scope \"REGONAL\": say CLOUDFRONT or REGIONAL"},
 		{[]string{"edge", "render", "--kind", "waf", "--scope", "REGIONAL", "--margin", "0.5", sample}, "below 1, the edge would deny what the limits admit"},
 		{[]string{"edge", "render", "--kind", "waf", "--scope", "REGIONAL", "--margin", "NaN", sample}, "--margin is a number from 1 to 1000"},
 		{[]string{"edge", "render", "--kind", "waf", "--scope", "REGIONAL", "--api-key-header", "X Key", sample}, "is not the name of a header: letters, digits, - and _, such as X-Api-Key"},
@@ -106,7 +118,11 @@ func TestEdgeMistakes(t *testing.T) {
 		{[]string{"edge", "render", "--kind", "usage-plans", "--check", broken, sample}, "read deployed template: line 2: not readable as YAML: the [ is not closed: write ] behind the last value"},
 		{[]string{"edge", "render", "--kind", "usage-plans", "--check", "nope.yaml", sample}, `open deployed template: there is no file "nope.yaml": --check FILE`},
 	} {
-		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
+		_, errs, code := command(row.args...)
+		if slices.Contains(row.args, "--check") && strings.Count(errs, "\n") > 1 {
+			t.Errorf("%s: remarks in front of an error: %s", row.args, errs)
+		}
+		if code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
 		}
 	}

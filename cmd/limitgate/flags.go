@@ -79,7 +79,10 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 	if name == "--dim" {
 		return "unknown flag --dim; write DIM NAME VALUE behind the ip"
 	}
-	if rows := []string{"--n", "--limit", "--count", "--number", "--rows", "--top"}; (fs.Name() == "top" || fs.Name() == "denied") && slices.Contains(rows, name) {
+	if rows := []string{"--n", "--limit", "--count", "--number", "--rows", "--top"}; (fs.Name() == "top" || fs.Name() == "denied") && (slices.Contains(rows, name) || isNumber(name[2:])) {
+		if isNumber(name[2:]) {
+			name = name[1:] // a negative number, as it is most likely written
+		}
 		return "unknown flag " + name + "; write the number of rows alone: limitgate " + fs.Name() + " 20"
 	}
 	var names []string
@@ -90,11 +93,20 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 	return "unknown flag " + name
 }
 
+// isNumber reports whether the name of a flag is a number.
+func isNumber(name string) bool {
+	_, err := strconv.Atoi(name)
+	return err == nil
+}
+
 // notOfType continues the text of a value that a flag does not parse.
 func notOfType(fs *flag.FlagSet, name string) string {
 	if g, ok := fs.Lookup(name).Value.(flag.Getter); ok {
 		switch g.Get().(type) {
 		case time.Duration:
+			if _, example, found := strings.Cut(fs.Lookup(name).Usage, "such as "); found {
+				return " is not a duration; write for example " + example
+			}
 			return " is not a duration; write for example 5s or 200ms"
 		case float64:
 			return " is not a number; write for example 100 or 1.5"

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -88,13 +89,21 @@ func openFiles(_ context.Context, env *environment, old, file string, ipMaxTTL t
 	}
 	before, err := t.split(env, old)
 	if err != nil {
-		return nil, err
+		return nil, ofDiff("OLD", err)
 	}
 	for key, body := range before {
 		t.items[key] = table.Item{Key: key, Body: body}
 	}
 	t.parts, err = t.split(env, file)
-	return t, err
+	return t, ofDiff("NEW", err)
+}
+
+// ofDiff names the argument that is a file which does not exist.
+func ofDiff(argument string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: it is %s of limitgate limits diff OLD NEW", err, argument)
+	}
+	return err
 }
 
 // split reads a valid limits file, and splits it into its parts.

@@ -166,6 +166,8 @@ func isServeFlag(arg string) bool {
 var otherCommands = map[string]string{
 	"start": "did you mean serve?", "run": "did you mean serve?", "server": "did you mean serve?", "up": "did you mean serve?",
 	"reload": "a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP",
+	"reset":  "a running limitgate resets a bucket on RL.RESET tenant limit_id by a Redis client",
+	"peek":   "did you mean check --peek?",
 	"stop":   "a running limitgate ends on SIGTERM, after the decisions under way",
 	"config": "limitgate serve --print-config prints the settings", "settings": "limitgate serve --print-config prints the settings",
 	"metrics": "a running limitgate serves them at its --admin address, /metrics",
@@ -273,6 +275,9 @@ func argumentOf(f *flag.Flag) (argument, help string) {
 	argument, help = flag.UnquoteUsage(f)
 	if v, ok := f.Value.(interface{ Argument() string }); ok {
 		return v.Argument(), help
+	}
+	if strings.Contains(argument, "|") { // choices, as they are written
+		return argument, help
 	}
 	return strings.ToUpper(argument), help
 }

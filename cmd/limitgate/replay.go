@@ -102,7 +102,7 @@ func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.against, "against", "", "`HOST:PORT` of a running limitgate to send the requests to, which takes units there")
 	f.client.addrFlag = "against"
 	f.client.define(fs)
-	fs.StringVar(&f.speed, "speed", "max", "with --against, how fast: 1x is the pace of the log, 10x ten times that, or max")
+	fs.StringVar(&f.speed, "speed", "max", "with --against, the `pace`: 1x is the pace of the log, 10x ten times that, or max")
 	fs.StringVar(&f.tenant, "tenant", "web", "`template` of the tenant")
 	fs.StringVar(&f.op, "op", accesslog.DefaultOp, "`template` of the operation")
 	fs.Var(&f.dims, "dim", "`NAME=TEMPLATE` of a further dimension; may be repeated")

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/limitgate/limitgate/controlplane/table"
 )
@@ -30,6 +32,20 @@ var (
 	// ErrOtherTable is returned for a snapshot of another table.
 	ErrOtherTable = errors.New("the snapshot is of another table")
 )
+
+// CheckSnapshotPath returns an error for the path of a snapshot that WriteSnapshot can never write: a folder,
+// or a file in a folder that is not there.
+func CheckSnapshotPath(path string) error {
+	problem := &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("write limits snapshot: %w", problem)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		problem.Err = fs.ErrNotExist
+		return fmt.Errorf("write limits snapshot: %w", problem)
+	}
+	return nil
+}
 
 // WriteSnapshot writes the items of the named table to a file, atomically.
 func WriteSnapshot(path, name string, items []table.Item) error {

@@ -152,7 +152,11 @@ func (r *Reader) heading(line string) error {
 func (r *Reader) parseColumns(s string) (e Entry, err error) {
 	values := strings.Split(s, "\t")
 	if len(values) != len(r.columns) {
-		return e, fmt.Errorf("there are %d columns between tabs: want the %d that the line #Fields: names", len(values), len(r.columns))
+		there := fmt.Sprintf("there are %d columns", len(values))
+		if len(values) == 1 {
+			there = "there is 1 column"
+		}
+		return e, fmt.Errorf("%s between tabs: want the %d that the line #Fields: names", there, len(r.columns))
 	}
 	column := func(name string) string {
 		for i, c := range r.columns {

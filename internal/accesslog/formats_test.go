@@ -74,6 +74,7 @@ func TestFormatsMistakes(t *testing.T) {
 		"2026-03-01\t10:00:05\tLHR3-C2\t1045\t203.0.113.7\tGET":                                           "no line #Fields: before them names them: want the log with its first two lines, of which #Fields: is one",
 		`[::1] - - [01/Mar/2026:10:00:05 +0000] "GET" 200 1`:                                              "the request has no target",
 		`http 2026-03-01T10:00:05Z elb 192.0.2.1:1 - 0 0 0 200 200 1 "GET http://h/ HTTP/1.1"`:            "there are 11 fields before the request",
+		"#Fields: date time c-ip\n2026-03-01":                                                             "there is 1 column between tabs: want the 3",
 		"#Fields: date time c-ip\n2026-03-01\t10:00:05":                                                   "there are 2 columns between tabs: want the 3",
 		"#Fields: date time c-ip cs-method cs-uri-stem sc-status\n2026-03-01\t10:00:05\t-\tGET\t/\t200":   "c-ip, cs-method or cs-uri-stem is empty",
 		"#Fields: date time c-ip cs-method cs-uri-stem sc-status\n2026-03-01\t10:00:05\t::1\tGET\t/\tok":  "the status is \"ok\"",

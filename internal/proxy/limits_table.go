@@ -72,6 +72,9 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, reload
 	}
 	wait := awsclient.Timeout
 	if s.LimitsSnapshot != "" {
+		if err := catalog.CheckSnapshotPath(s.LimitsSnapshot); err != nil {
+			return nil, err
+		}
 		wait = snapshotAfter
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)

@@ -55,10 +55,11 @@ type Proxy struct {
 	bypass       *bypassTokens // nil if requests cannot pass the limits
 	ready        func()        // unless nil, called when clients are accepted
 	reload       <-chan os.Signal
-	reloadLimits chan os.Signal // receives what reload receives
-	memory       *memory.Store  // nil with a Redis
-	cluster      *cluster.Store // nil without a Redis
-	storeParts   []run.Part     // run beside the store
+	reloadLimits chan os.Signal  // receives what reload receives
+	memory       *memory.Store   // nil with a Redis
+	cluster      *cluster.Store  // nil without a Redis
+	storeOptions cluster.Options // of the connections to that
+	storeParts   []run.Part      // run beside the store
 	// redisCertExpires and clientsCertExpires return the ends of the proxy's certificates; nil
 	// without one.
 	redisCertExpires, clientsCertExpires func() time.Time

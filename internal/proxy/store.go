@@ -39,7 +39,7 @@ func (p *Proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 		return nil, err
 	}
 	o := client.Options
-	p.storeParts, p.redisCertExpires = client.Parts, client.CertExpires
+	p.storeParts, p.redisCertExpires, p.storeOptions = client.Parts, client.CertExpires, o
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	outages := newOutages(p.metrics)
@@ -129,19 +129,33 @@ func (p *Proxy) watchStore(ctx context.Context, without bool) error {
 	if without {
 		p.log.Info("store reached, no longer using the backstop", "store", p.StoreKind())
 	}
-	if addrs := p.settings.Redis.Addrs; len(addrs) > 1 && !p.cluster.IsCluster() && p.settings.RedisSentinel.Master == "" {
-		used := ""
-		for _, sh := range p.cluster.Shards() {
-			used = sh.Addr
-		}
-		p.log.Warn("the store is one Redis, and only one of its addresses is used: limitgate doctor shows whether the others lead to another store", "used", used, "addrs", strings.Join(addrs, ","))
-	}
 	asking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
+	p.warnOfAddresses(asking)
 	for _, sentence := range doctor.ConfigWarnings(asking, p.cluster) {
 		p.log.Warn("the store may forget", "advice", sentence)
 	}
 	return nil
+}
+
+// warnOfAddresses logs that some addresses of the store are not used, or may not be. A cluster has nodes at its
+// addresses; one that is none of its own leads to another store.
+func (p *Proxy) warnOfAddresses(ctx context.Context) {
+	addrs := p.settings.Redis.Addrs
+	if len(addrs) < 2 || p.settings.RedisSentinel.Master != "" {
+		return
+	}
+	if p.cluster.IsCluster() {
+		if others, err := doctor.OtherStores(ctx, p.storeOptions); err == nil && len(others) > 0 {
+			p.log.Warn("some addresses of the store lead to another store, where proxies would count apart: name the nodes of one store, as limitgate doctor shows", "others", strings.Join(others, ","), "addrs", strings.Join(addrs, ","))
+		}
+		return
+	}
+	used := ""
+	for _, sh := range p.cluster.Shards() {
+		used = sh.Addr
+	}
+	p.log.Warn("the store is one Redis, and only one of its addresses is used: limitgate doctor shows whether the others lead to another store", "used", used, "addrs", strings.Join(addrs, ","))
 }
 
 // warnWithout logs that this proxy starts without its store, and the consequences.

@@ -267,6 +267,16 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
+// interruptedError is the error of a replay that was cancelled: the number of requests of the batches before.
+type interruptedError int
+
+func (e interruptedError) Error() string {
+	return "interrupted after " + requests(int64(e))
+}
+
+// Unwrap returns the error of a cancelled context.
+func (interruptedError) Unwrap() error { return context.Canceled }
+
 // run replays the log through d and calls each for every request with its outcome.
 func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(*asked, *outcome)) (*source, error) {
 	s, err := newSource(log, opts)
@@ -274,7 +284,8 @@ func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(
 		return nil, err
 	}
 	batch := make([]asked, 0, batchSize)
-	for done := false; !done; {
+	decided := 0
+	for done := false; !done; decided += len(batch) {
 		batch = batch[:0]
 		for len(batch) < batchSize {
 			a, err := s.next()
@@ -288,6 +299,9 @@ func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(
 			batch = append(batch, a)
 		}
 		outcomes, err := d.decide(ctx, batch)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return nil, interruptedError(decided)
+		}
 		if err != nil {
 			return nil, err
 		}

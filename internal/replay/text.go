@@ -13,13 +13,9 @@ func (r *Report) Write(w io.Writer) {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "WARNING: %s\n", warning)
 	}
-	requests := "requests"
-	if r.Requests == 1 {
-		requests = "request"
-	}
-	fmt.Fprintf(w, "%d %s: %d admitted, %d denied (%s)\n", r.Requests, requests, r.Admitted, r.Denied, percent(r.Denied, r.Requests))
+	fmt.Fprintf(w, "%s: %d admitted, %d denied (%s)\n", requests(r.Requests), r.Admitted, r.Denied, percent(r.Denied, r.Requests))
 	if r.From != nil && r.To != nil {
-		fmt.Fprintf(w, "from %s to %s; busiest second %s with %d requests\n", stamp(r.From), stamp(r.To), stamp(r.BusiestSecond), r.BusiestCount)
+		fmt.Fprintf(w, "from %s to %s; busiest second %s with %s\n", stamp(r.From), stamp(r.To), stamp(r.BusiestSecond), requests(r.BusiestCount))
 	}
 	if r.FirstDenial != nil {
 		fmt.Fprintf(w, "first denial %s\n", stamp(r.FirstDenial))
@@ -126,7 +122,7 @@ func writeUnparsed(w io.Writer, count int64, sample []string) {
 // Write prints the comparison for people.
 func (c *Comparison) Write(w io.Writer, oldName, newName string) {
 	fmt.Fprintf(w, "old: %s\nnew: %s\n", oldName, newName)
-	fmt.Fprintf(w, "%d requests: %d newly denied, %d newly admitted\n\n", c.Old.Requests, c.NewlyDenied, c.NewlyAdmitted)
+	fmt.Fprintf(w, "%s: %d newly denied, %d newly admitted\n\n", requests(c.Old.Requests), c.NewlyDenied, c.NewlyAdmitted)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "\told\tnew\tdifference\t")
 	row := func(name string, before, after int64) {
@@ -166,3 +162,11 @@ func percent(part, whole int64) string {
 }
 
 func stamp(t *time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+
+// requests returns a number of requests in words.
+func requests(n int64) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return fmt.Sprintf("%d requests", n)
+}
