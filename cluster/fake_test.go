@@ -76,6 +76,8 @@ var usual = map[string]string{
 	"INFO":   "$19\r\ncluster_enabled:0\r\n\r\n",
 	"ROLE":   "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n",
 	"SCRIPT": "$40\r\n" + strings.Repeat("a", 40) + "\r\n",
+	// The mark is there, and the number of instances is not known.
+	"GET": "$1\r\n0\r\n", "GETEX": "$1\r\n0\r\n", "SET": "$1\r\n0\r\n",
 }
 
 // serve answers a connection until an error.
