@@ -79,6 +79,10 @@ func (it *Item) Enforced() bool { return it.Limit.Mode == ModeEnforce }
 // Denies reports whether the item is decided and denies the request.
 func (it *Item) Denies() bool { return it.Source != SourceNone && !it.Allowed }
 
+// Refused reports that the limit denies the request without a bucket: it is a ban, or the request lacks a
+// dimension and the limit says missing: deny.
+func (it *Item) Refused() bool { return it.Source == SourcePolicy && it.Wait == bucket.Never }
+
 // Call is a run of items, Items[First:Last] of a Buffer, that are decided together, all
 // or nothing: their buckets are in one hash slot.
 type Call struct {
@@ -116,6 +120,13 @@ func (d *Decision) LimitID() string {
 		return ""
 	}
 	return d.Binding.ID
+}
+
+// LacksDimension reports that the binding limit denies the request since this lacks a dimension, by missing:
+// deny. Its bucket was not read then.
+func (d *Decision) LacksDimension() bool {
+	return d.Binding != nil && d.Binding.Missing == MissingDeny && d.Binding.Action == ActionLimit &&
+		!d.Allowed && d.Source == SourcePolicy && d.RetryAfter == bucket.Never
 }
 
 // Merge makes the decision from a request's items: all enforced ones must admit. If they

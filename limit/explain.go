@@ -64,7 +64,7 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 		case MissingPass:
 			return false, "no " + d.text
 		case MissingDeny:
-			return true, "no " + d.text + ", which it demands"
+			return true, "no " + d.text + ", which the limit demands" + d.addition()
 		}
 	}
 	if winner != nil {
@@ -130,6 +130,15 @@ func (l *Limit) Describe() string {
 		fmt.Fprintf(&b, ", %d of it in this cell", l.Rate.Count)
 	}
 	return b.String()
+}
+
+// addition returns the end of a sentence about a request without the dimension: the words of a command to
+// add, or "" for an address and a chain.
+func (d *dimension) addition() string {
+	if len(d.choices) != 1 || d.choices[0].kind != propertyExtra {
+		return ""
+	}
+	return ": add DIM " + d.choices[0].name + " VALUE"
 }
 
 // whyAbsent returns the end of a sentence about a condition on a dimension that the request does not

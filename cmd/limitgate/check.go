@@ -32,6 +32,8 @@ type decision struct {
 	ResetAfter int64  `json:"reset_after_ms"`
 	LimitID    string `json:"limit_id"`
 	Source     string `json:"source"`
+
+	explained string // the verdict of RL.EXPLAIN about a refusal, or ""
 }
 
 func runCheck(ctx context.Context, env *environment, args []string) int {
@@ -77,8 +79,8 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if ignoresPassword(ctx, client) {
 		printWarnings(env, fs.Name(), []string{fmt.Sprintf("--password-file has no effect: the limitgate at %s asks the default user for no password", *addr)})
 	}
-	if len(req.Dims) > 0 {
-		printWarnings(env, fs.Name(), askUnusedDims(ctx, client, fs.Args()))
+	if len(req.Dims) > 0 || d.refused() {
+		printWarnings(env, fs.Name(), d.explain(ctx, client, fs.Args()))
 	}
 	if *asJSON {
 		_ = json.NewEncoder(env.stdout).Encode(d)
@@ -91,14 +93,23 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
-// askUnusedDims returns a warning for each dimension of a request that no limit uses. A user who may check
-// need not have the right to ask: there is no warning then.
-func askUnusedDims(ctx context.Context, client *redis.Client, args []string) []string {
+// refused reports that no bucket was read: the limit is a ban, or demands a dimension that the request lacks.
+func (d *decision) refused() bool {
+	return !d.Allowed && d.RetryAfter < 0 && d.Source == limit.SourcePolicy.String()
+}
+
+// explain asks for the reason of a refusal. It returns a warning for each dimension of the request that no limit
+// uses. A user who may check need not have the right to ask: there is no reason and no warning then.
+func (d *decision) explain(ctx context.Context, client *redis.Client, args []string) (warnings []string) {
 	reply, err := client.Do(ctx, wordsOf("RL.EXPLAIN", args)...).Result()
 	if err != nil {
 		return nil
 	}
-	return unusedDimsOfReply(args, withNames(reply))
+	named := withNames(reply)
+	if d.refused() {
+		d.explained = explanationOfReply(args, named).refusal(d.LimitID)
+	}
+	return unusedDimsOfReply(args, named)
 }
 
 var errNotADecision = errors.New("the reply is not a decision: is that a limitgate?")
@@ -125,7 +136,7 @@ func askDecision(cmd *redis.Cmd) (decision, error) {
 	if !ok || !ok2 {
 		return decision{}, errNotADecision
 	}
-	return decision{n[0] == 1, n[1], n[2], n[3], n[4], table.Printable(id), table.Printable(source)}, nil
+	return decision{n[0] == 1, n[1], n[2], n[3], n[4], table.Printable(id), table.Printable(source), ""}, nil
 }
 
 // String returns the decision as a sentence.
@@ -137,10 +148,11 @@ func (d decision) String() string {
 	case d.Allowed:
 		return fmt.Sprintf("admitted by %s: %d of %d left, full again in %s (source %s)",
 			d.LimitID, d.Remaining, d.Limit, millis(d.ResetAfter), d.source())
+	case d.refused() && d.explained != "":
+		return d.explained + " (source policy)"
+	case d.refused():
+		return fmt.Sprintf("denied by %s, which refuses such requests (source policy)", d.LimitID)
 	case d.RetryAfter < 0:
-		if d.Source == "policy" {
-			return fmt.Sprintf("denied by %s, which refuses such requests (source policy)", d.LimitID)
-		}
 		return fmt.Sprintf("denied by %s: it holds %d units, so this cost can never succeed (source %s)", d.LimitID, d.Limit, d.Source)
 	case d.Source == limit.SourcePolicy.String():
 		return fmt.Sprintf("denied by %s, %s: retry after %s (source policy)", d.LimitID, failsClosed, millis(d.RetryAfter))

@@ -77,6 +77,16 @@ func verdictText(allowed bool, id string, endless bool, cost int64) string {
 	return verdict + ", bound by " + id
 }
 
+// refusal returns the verdict on a request that lacks a dimension which the limit with the id demands, or "".
+func (x *explanation) refusal(id string) string {
+	for _, l := range x.limits {
+		if l.applies && l.id == id && strings.HasPrefix(l.why, "no ") {
+			return "denied by " + id + ": the request has " + l.why
+		}
+	}
+	return ""
+}
+
 // failsClosed describes a limit that denies because the store is unavailable.
 const failsClosed = "which fails closed while the store is unavailable"
 
@@ -98,7 +108,7 @@ func verdictOfReply(reply any, retryAfter, cost int64) string {
 // secret that hashes addresses was generated for this run.
 func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *explanation {
 	d := &x.Decision
-	endless := d.RetryAfter == bucket.Never && d.Binding != nil && d.Binding.Action == limit.ActionLimit
+	endless := d.RetryAfter == bucket.Never && d.Binding != nil && d.Binding.Action == limit.ActionLimit && !d.LacksDimension()
 	out := &explanation{
 		tenant: req.Tenant, plan: x.Set.Plan(req.Tenant), version: x.Set.Version,
 		verdict: verdictText(d.Allowed, d.LimitID(), endless, req.Cost),
@@ -113,6 +123,9 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 			row.algorithm, row.store = e.Limit.Params.Algorithm.String(), e.Limit.Store.String()
 		}
 		out.limits = append(out.limits, row)
+	}
+	if d.LacksDimension() {
+		out.verdict = out.refusal(d.LimitID())
 	}
 	return out
 }

@@ -35,8 +35,8 @@ type Denial struct {
 	// Limit and Plan are those of the limit that denied, "" if none did. Mode is enforce or shadow.
 	Limit, Plan, Mode string
 	Source            string // the word of a limit.Source
-	// Cost, Capacity and Remaining are units of the bucket; of a ban the last two are 0, and Cost is
-	// that of the request.
+	// Cost, Capacity and Remaining are units of the bucket; of a ban, and of a request without a dimension that
+	// its limit demands, the last two are 0, and Cost is that of the request.
 	Cost, Capacity, Remaining int64
 	// RetryAfter is in milliseconds, or -1 if the request can never be admitted.
 	RetryAfter int64
@@ -89,7 +89,7 @@ func (r *Ring) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.D
 		it := &items[denying]
 		found.Limit, found.Plan, found.Mode = it.Limit.ID, it.Limit.Plan, it.Limit.Mode.String()
 		found.Source = it.Source.String()
-		if it.Limit.Action == limit.ActionLimit { // it counts
+		if !it.Refused() { // a bucket counts
 			found.Cost, found.Capacity, found.Remaining = it.Cost, it.Limit.Params.Capacity, it.Remaining
 		}
 		if d.Allowed {

@@ -81,13 +81,14 @@ func TestShadow(t *testing.T) {
 }
 
 // TestItem checks whose fields a denial has: those of the item that denied, whose source may be another than
-// that of the decision, and of a ban, or a denial without an item, the cost of the request alone.
+// that of the decision, and of a ban, missing: deny, or a denial without an item, the cost of the request alone.
 func TestItem(t *testing.T) {
 	ban := &limit.Limit{ID: "ban", Plan: "p", Action: limit.ActionDeny}
 	items := []limit.Item{
 		{Limit: &limit.Limit{ID: "wide"}, Cost: 1, Source: limit.SourceStore, Verdict: bucket.Verdict{Allowed: true, Remaining: 7}},
 		{Limit: payments, Cost: 2, Source: limit.SourceCache, Verdict: bucket.Verdict{Remaining: 1}},
-		{Limit: ban, Cost: 3, Source: limit.SourcePolicy},
+		{Limit: ban, Source: limit.SourcePolicy, Verdict: bucket.Verdict{Wait: bucket.Never}},
+		{Limit: payments, Source: limit.SourcePolicy, Verdict: bucket.Verdict{Wait: bucket.Never}}, // by missing: deny
 	}
 	for name, row := range map[string]struct {
 		item  int
@@ -96,6 +97,7 @@ func TestItem(t *testing.T) {
 	}{
 		"the second item":  {1, items, Denial{Limit: "payments", Plan: "free", Source: "cache", Cost: 2, Capacity: 10, Remaining: 1}},
 		"a ban":            {2, items, Denial{Limit: "ban", Plan: "p", Source: "policy", Cost: 5}},
+		"missing: deny":    {3, items, Denial{Limit: "payments", Plan: "free", Source: "policy", Cost: 5}},
 		"no item":          {-1, items, Denial{Source: "store", Cost: 5}},
 		"items not passed": {1, nil, Denial{Source: "store", Cost: 5}},
 		"one of too few":   {1, items[:1], Denial{Source: "store", Cost: 5}},

@@ -139,7 +139,7 @@ func (s *Server) deny(ctx *fasthttp.RequestCtx, d *limit.Decision, code int) {
 		Status: code, Detail: detailOf(d),
 	}
 	switch {
-	case d.Binding != nil && d.Binding.Action == limit.ActionDeny:
+	case d.LacksDimension(), d.Binding != nil && d.Binding.Action == limit.ActionDeny:
 		p.Type, p.Title = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "Request not satisfied due to detection of abnormal request pattern"
 	case d.Source == limit.SourceBackstop || d.Source == limit.SourcePolicy:
 		p.Type, p.Title = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity", "Request cannot be satisfied due to temporary server capacity constraints"
@@ -155,6 +155,8 @@ func detailOf(d *limit.Decision) string {
 	switch {
 	case d.Binding != nil && d.Binding.Action == limit.ActionDeny:
 		return "These requests are refused."
+	case d.LacksDimension():
+		return "The limit counts by " + strings.Join(d.Binding.Level(), " and ") + ": the request lacks one of them."
 	case d.RetryAfter < 0:
 		return "The request costs more than the limit has when nothing is used."
 	default:
