@@ -17,6 +17,11 @@ func (s *Settings) redisProblems() (all []problem) {
 			{"redis.password_file", s.RedisPasswordFile != ""},
 			{"redis.password_secret", s.RedisPasswordSecret != ""},
 			{"redis.auth", s.RedisAuth == "iam"},
+			{"redis.iam_cache", s.RedisIAMCache.Name != ""},
+			{"redis.tls_ca", s.RedisTLSCA != ""},
+			{"redis.tls_cert", s.RedisTLSCert != ""},
+			{"redis.tls_key", s.RedisTLSKey != ""},
+			{"redis.tls_server_name", s.RedisTLSServerName != ""},
 		} {
 			check(of.set, of.name, "it is for a Redis, and there is none: name one by --redis")
 		}
