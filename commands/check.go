@@ -232,7 +232,7 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 		case opts.takes&optionID != 0 && equalFold(name, "ID"):
 			errReply = setID(rest, req)
 		case opts.takes&optionTTL != 0 && equalFold(name, "TTL"):
-			errReply = setHoldFor(rest, req)
+			errReply = s.setHoldFor(rest, req)
 		case opts.takes&optionBypass != 0 && equalFold(name, "BYPASS"):
 			errReply = s.setToken(rest, req)
 		case opts.takes&optionLimit != 0 && equalFold(name, "LIMIT"):

@@ -65,6 +65,9 @@ type Options struct {
 	Bypass *bypass.Tokens
 	// LogLevel is the level of the log, which CONFIG SET loglevel changes. Nil means that it is fixed.
 	LogLevel *slog.LevelVar
+	// ShortHold is called with each TTL below half a second, which was meant in seconds in all likelihood. Nil
+	// means that it is not of interest.
+	ShortHold func(ttl time.Duration)
 	// Settings are values for CONFIG GET, by their names in Redis, in addition to those
 	// that do not depend on the proxy.
 	Settings map[string]string
@@ -106,6 +109,9 @@ func NewHandler(opts Options) *Handler {
 	}
 	if opts.Denials == nil {
 		opts.Denials = func(int) []denials.Denial { return nil }
+	}
+	if opts.ShortHold == nil {
+		opts.ShortHold = func(time.Duration) {}
 	}
 	if opts.Shards == nil {
 		opts.Shards = func() []Shard { return nil }

@@ -86,22 +86,28 @@ func hold(req *limit.Request, h limit.Hold) {
 
 const ttlErrReply = "ERR ttl must be an integer of milliseconds between 1 and 3600000"
 
+// shortHold is the duration below which a reservation or a slot hardly outlives the work that it is for.
+const shortHold = time.Second / 2
+
 // parseTTL parses the duration of a reservation or a slot in milliseconds.
-func parseTTL(arg []byte) (time.Duration, bool) {
+func (h *Handler) parseTTL(arg []byte) (time.Duration, bool) {
 	ms, ok := parseCost(arg)
 	ttl := time.Duration(ms) * time.Millisecond
+	if ok && ttl < shortHold {
+		h.opts.ShortHold(ttl)
+	}
 	return ttl, ok && ttl >= limit.MinHold && ttl <= limit.MaxHold
 }
 
 // setHoldFor parses TTL ms.
-func setHoldFor(rest [][]byte, req *limit.Request) (errReply string) {
+func (s *Session) setHoldFor(rest [][]byte, req *limit.Request) (errReply string) {
 	switch {
 	case len(rest) < 2:
 		return "ERR syntax error: TTL needs milliseconds behind it"
 	case req.HoldFor != 0:
 		return "ERR invalid option 'TTL': it is there twice"
 	}
-	ttl, ok := parseTTL(rest[1])
+	ttl, ok := s.h.parseTTL(rest[1])
 	if !ok {
 		return ttlErrReply
 	}
@@ -188,7 +194,7 @@ func (h *Handler) parseChange(rest [][]byte, what *limit.Settlement) (errReply s
 		}
 		what.Units = units
 	case what.Change == limit.ChangeRenew && len(rest) == 2 && equalFold(rest[0], "TTL"):
-		ttl, ok := parseTTL(rest[1])
+		ttl, ok := h.parseTTL(rest[1])
 		if !ok {
 			return ttlErrReply
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/limitgate/limitgate/internal/emf"
 	"github.com/limitgate/limitgate/internal/httpapi"
 	"github.com/limitgate/limitgate/internal/instances"
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/internal/tracing"
 	"github.com/limitgate/limitgate/internal/webhook"
@@ -71,6 +72,7 @@ type Proxy struct {
 	denials                              *denials.Ring
 	limiter                              *limiter.Limiter
 	handler                              *commands.Handler
+	shortHolds                           logthrottle.Throttle // lines about them
 	loops                                *server.Loops
 	server                               *server.Server
 	metrics                              *prometheus.Registry
@@ -94,6 +96,7 @@ type Proxy struct {
 func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	s := opts.Settings
 	p = &Proxy{settings: s, log: opts.Log, version: opts.Version, metrics: prometheus.NewRegistry(), reload: opts.Reload, ready: opts.Ready, reloadLimits: make(chan os.Signal, 1)}
+	p.shortHolds.Period = shortHoldsQuiet
 	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
 	if s.RLS.Listen != "" { // the descriptors are for both
 		p.rlsConns = rlsConns(s.MaxConns)
@@ -169,7 +172,7 @@ func (p *Proxy) closeUnrun() {
 // newHandler returns the handler of commands.
 func (p *Proxy) newHandler(opts Options) *commands.Handler {
 	o := commands.Options{
-		Limiter: p.limiter, Denials: p.denials.Last, Activity: p.activity, Limits: limitsView{p.limits, p.log}, Version: opts.Version, LogLevel: opts.LogLevel, Store: p.StoreKind(), Shards: p.shards,
+		Limiter: p.limiter, Denials: p.denials.Last, Activity: p.activity, Limits: limitsView{p.limits, p.log}, Version: opts.Version, LogLevel: opts.LogLevel, ShortHold: p.warnOfShortHold, Store: p.StoreKind(), Shards: p.shards,
 		Announce: p.settings.ClusterAnnounce, Settings: redisSettings(p.settings),
 	}
 	if p.users != nil {
@@ -270,6 +273,7 @@ func (p *Proxy) fronts(without bool) []run.Part {
 		},
 		p.limits.Run,
 		p.watchRollout,
+		p.watchRawPaths,
 		p.passSignals,
 	}
 	if p.users != nil {

@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+)
+
+const (
+	// rawPathsPause is the interval at which operations are compared: that of a window of limiter.Top.
+	rawPathsPause = 10 * time.Second
+	// rawPathsQuiet is the shortest time between two warnings.
+	rawPathsQuiet = time.Hour
+	// manyRawPaths is how many operations make one that is taken for a route. An API may have a few routes
+	// that differ in numbers, such as /2024/report and /2025/report, and hardly so many.
+	manyRawPaths = 64
+	// comparedOps bounds the operations that are compared; limiter.Top has fewer.
+	comparedOps = 1024
+)
+
+// watchRawPaths warns when requests have raw paths as operations: limits by op count each apart then, so
+// that no caller meets them.
+func (p *Proxy) watchRawPaths(ctx context.Context) error {
+	tick := time.NewTicker(rawPathsPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		route, example, n := rawPaths(p.limiter.Top(comparedOps).Operations)
+		if n < manyRawPaths || !countsByOp(p.limits.Set()) {
+			continue
+		}
+		p.log.Warn("many ops differ in numbers alone, and limits by op count each apart: send the template of the route as op, not the path", "ops", n, "route", route, "example", example)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(rawPathsQuiet):
+		}
+	}
+}
+
+// countsByOp reports whether a limit counts by op.
+func countsByOp(set *limit.Set) bool {
+	return slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return slices.Contains(l.Level(), "op") })
+}
+
+// rawPaths returns the route that most of the operations would have without the numbers in their paths, how
+// many have it, and one of them.
+func rawPaths(ops []limiter.HotOperation) (route, example string, n int) {
+	routes := map[string]int{}
+	for i := range ops {
+		if r := routeOf(ops[i].Operation); r != ops[i].Operation {
+			routes[r]++
+		}
+	}
+	if len(routes) == 0 {
+		return "", "", 0
+	}
+	route = slices.MaxFunc(slices.Sorted(maps.Keys(routes)), func(a, b string) int { return cmp.Compare(routes[a], routes[b]) })
+	for i := range ops {
+		if routeOf(ops[i].Operation) == route {
+			return route, ops[i].Operation, routes[route]
+		}
+	}
+	return "", "", 0
+}
+
+// routeOf returns an operation with {id} in place of each segment of its path that has a digit, but not of a
+// version such as v1. A query is cut off.
+func routeOf(op string) string {
+	begin := strings.IndexByte(op, '/')
+	if begin < 0 {
+		return op
+	}
+	path, _, _ := strings.Cut(op[begin:], "?")
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		if strings.ContainsAny(s, "0123456789") && !isVersion(s) {
+			segments[i] = "{id}"
+		}
+	}
+	return op[:begin] + strings.Join(segments, "/")
+}
+
+// isVersion reports whether a segment is v and at most two digits.
+func isVersion(s string) bool {
+	return len(s) >= 2 && len(s) <= 3 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
+}

@@ -1,0 +1,87 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+// TestRawPaths: operations that differ in numbers alone make one route, and templates, versions and names make
+// none.
+func TestRawPaths(t *testing.T) {
+	var raw, templates []string
+	for i := range 100 {
+		raw = append(raw, fmt.Sprintf("GET /v1/users/%d/posts?page=%d", i, i))
+		templates = append(templates, "GET /v2/"+fmt.Sprint(string(rune('a'+i%26)), string(rune('a'+i/26)))+"/{id}", fmt.Sprintf("job-%d", i))
+	}
+	raw = append(raw, "DELETE /orders/6f1c2d5e-1", "DELETE /orders/6f1c2d5e-2")
+	for name, row := range map[string]struct {
+		ops            []string
+		route, example string
+		n              int
+	}{
+		"none":      {nil, "", "", 0},
+		"raw paths": {raw, "GET /v1/users/{id}/posts", raw[0], 100},
+		"templates": {templates, "", "", 0},
+		"queries":   {[]string{"GET /?q=a", "GET /?q=b", "GET /x"}, "GET /", "GET /?q=a", 2},
+		"years":     {[]string{"GET /2024/report", "GET /2025/report", "-", ""}, "GET /{id}/report", "GET /2024/report", 2},
+	} {
+		var ops []limiter.HotOperation
+		for _, op := range row.ops {
+			ops = append(ops, limiter.HotOperation{Operation: op})
+		}
+		if route, example, n := rawPaths(ops); route != row.route || example != row.example || n != row.n {
+			t.Errorf("%s: %q, such as %q, %d times", name, route, example, n)
+		}
+	}
+}
+
+// fixedLimits are limits that never change.
+type fixedLimits struct {
+	limitsSource
+	set *limit.Set
+}
+
+func (f fixedLimits) Set() *limit.Set { return f.set }
+
+// TestWatchRawPaths: raw paths make one line an hour where a limit counts by op, and none elsewhere.
+func TestWatchRawPaths(t *testing.T) {
+	for by, want := range map[string]int{"[tenant]": 0, "[tenant, op]": 2} {
+		set, _, err := config.ParseLimits("f", []byte("version: 1\ndefault_plan: p\nplans: {p: [{id: a, by: "+by+", rate: 1000/s}]}\n"), limit.CompileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			var lines strings.Builder
+			l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, set)
+			p := &Proxy{limiter: l, limits: fixedLimits{set: set}, log: slog.New(slog.NewTextHandler(&lines, nil))}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- p.watchRawPaths(ctx) }()
+			var batch limiter.Batch
+			for end := time.Now().Add(90 * time.Minute); time.Now().Before(end); time.Sleep(3 * time.Second) {
+				for i := range manyRawPaths {
+					batch.Reset()
+					batch.Requests = append(batch.Requests, limit.Request{Tenant: "t", Op: fmt.Sprintf("GET /users/%d", i), Cost: 1})
+					l.Decide(&batch)
+				}
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if got := lines.String(); strings.Count(got, "ops=64 route=\"GET /users/{id}\" example=\"GET /users/") != want || strings.Count(got, "\n") != want {
+				t.Errorf("%s: %s", by, got)
+			}
+		})
+	}
+}
