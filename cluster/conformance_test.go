@@ -14,10 +14,16 @@ func TestConformanceSingle(t *testing.T) {
 	redistest.AssertAllKeysExpire(t, node)
 }
 
-// TestConformanceCluster checks that all ways to batch calls give the same answers.
+// TestConformanceCluster checks that the ways to batch calls give the same answers.
 func TestConformanceCluster(t *testing.T) {
+	conform(t, Options{}, Options{SeparateChecks: true, DeclaredKeys: true})
+}
+
+// conform runs the contract of every store on a cluster with each of the options.
+func conform(t *testing.T, all ...Options) {
+	t.Helper()
 	c := redistest.SharedCluster(t)
-	for _, opts := range []Options{{}, {SeparateChecks: true}, {DeclaredKeys: true}, {SeparateChecks: true, DeclaredKeys: true}} {
+	for _, opts := range all {
 		name := fmt.Sprintf("separate=%v,declared=%v", opts.SeparateChecks, opts.DeclaredKeys)
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, openWithOptions(t, opts, c.Addrs()...))

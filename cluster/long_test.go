@@ -32,3 +32,8 @@ func TestLongExpiry(t *testing.T) {
 		t.Errorf("%d units after %s, want 1016 to %d", left, elapsed, most)
 	}
 }
+
+// TestLongConformance: one of the two options alone gives the same answers, too.
+func TestLongConformance(t *testing.T) {
+	conform(t, Options{SeparateChecks: true}, Options{DeclaredKeys: true})
+}

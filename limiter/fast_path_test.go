@@ -121,7 +121,7 @@ func verdicts(items []limit.Item) []limit.Item {
 // TestFastPath checks that the fast path makes the decisions of Start, request by request, with
 // limits that change and resets: equal decisions, items, waits, and reports.
 func TestFastPath(t *testing.T) {
-	const requests = 50_000
+	const requests = 20_000
 	random := rand.New(rand.NewPCG(storetest.Seed(t), 3))
 	now, set := start, drawLimits(t, random)
 	plain, fast := newSide(t, &now, set), newSide(t, &now, set)

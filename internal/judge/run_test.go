@@ -27,7 +27,7 @@ const (
 	shrinkTime = 30 * time.Second
 )
 
-// TestHistories runs random histories on all stores for JUDGE_TIME (40s), or until
+// TestHistories runs random histories on all stores for JUDGE_TIME (20s), or until
 // JUDGE_DECISIONS were compared. JUDGE_SEED repeats a run, or one history of it.
 func TestHistories(t *testing.T) {
 	j := newJudge(t)
@@ -71,7 +71,7 @@ func newJudge(t *testing.T) *judge {
 			j.only = number(t, "JUDGE_SEED", only)
 		}
 	}
-	length := 40 * time.Second
+	length := 20 * time.Second
 	if s := os.Getenv("JUDGE_TIME"); s != "" {
 		var err error
 		if length, err = time.ParseDuration(s); err != nil {

@@ -207,7 +207,7 @@ func TestStorm(t *testing.T) {
 func TestWrongTimes(t *testing.T) {
 	a := NewAuthenticator(mustParse(t, fmt.Sprintf("user one on %s\nuser two on %s %s\nuser gen on %s\nuser gone off %s",
 		chosen(t, "x"), chosen(t, "x"), chosen(t, "y"), generated("x"), generated("x"))), nil)
-	const rounds = 9
+	const rounds = 3
 	times := map[string][]time.Duration{}
 	for i := range rounds {
 		for j, name := range []string{"one", "two", "gen", "gone", "none"} {
