@@ -366,5 +366,5 @@ func (c *changer) check(t *testing.T, entries map[string]audited) (actors map[st
 // TestAuditIsExact: the audit is exact although the control plane is killed.
 func TestAuditIsExact(t *testing.T) {
 	t.Parallel()
-	exactAudit(t, 200, 2)
+	exactAudit(t, 100, 2)
 }

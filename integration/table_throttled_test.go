@@ -60,7 +60,7 @@ func TestThrottledTable(t *testing.T) {
 	s := newAtomicSite(t)
 	relay := &awstest.Relay{Throttle: tableThrottle}
 	throttled := s.behind(relay)
-	const tenants = 100
+	const tenants = 60
 	push, pull := throttled.pushAndPull(crowdOfTenants(t, tenants, "free"))
 	before := relay.Throttled.Load()
 	t.Logf("%d tenants: pushed in %s, pulled in %s, %d requests were throttled", tenants, push.Round(time.Millisecond), pull.Round(time.Millisecond), before)
