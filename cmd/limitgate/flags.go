@@ -81,6 +81,9 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 	if name == "--dim" {
 		return "unknown flag --dim; write DIM NAME VALUE behind the ip"
 	}
+	if name == "--cost" && (fs.Name() == "check" || fs.Name() == "explain") {
+		return "unknown flag --cost; the cost stands behind the ip, without a name"
+	}
 	if rows := []string{"--n", "--limit", "--count", "--number", "--rows", "--top"}; (fs.Name() == "top" || fs.Name() == "denied") && (slices.Contains(rows, name) || isNumber(name[2:])) {
 		if isNumber(name[2:]) {
 			name = name[1:] // a negative number, as it is most likely written

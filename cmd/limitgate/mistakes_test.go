@@ -94,6 +94,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "--port", "6380"}, "unknown flag --port; did you mean --addr?; limitgate"},
 		{[]string{"check", "acme", "-", "-", "-password", "x"}, "unknown flag --password; did you mean --password-file?; limitgate"},
 		{[]string{"check", "acme", "-", "-", "--dim", "user=ann"}, "unknown flag --dim; write DIM NAME VALUE behind the ip"},
+		{[]string{"check", "acme", "-", "-", "--cost", "3"}, "unknown flag --cost; the cost stands behind the ip, without a name; limitgate"},
 		{[]string{"serve", "--listen", "127.0.0.1:7399", "--admin", "127.0.0.1:7399"}, "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
 		{[]string{"serve", "--port", "6380"}, "flag --port: unknown flag; did you mean --listen?"},
 		{[]string{"serve", "-password", "x"}, "flag --password: unknown flag; did you mean --redis-password-file?"},
