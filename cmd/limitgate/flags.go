@@ -22,6 +22,9 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 	help := fs.Usage
 	fs.Usage, env.flags = func() {}, fs
 	switch err := parseAnywhere(fs, args); {
+	case errors.Is(err, flag.ErrHelp) && fs.Lookup("addr") == nil && unknownCommand(fs.Name(), args) != "": // not limits TENANT --addr
+		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %[1]s --help lists them\n", fs.Name(), unknownCommand(fs.Name(), args))
+		return exitUsage, true
 	case errors.Is(err, flag.ErrHelp):
 		help()
 		return exitOK, true
