@@ -9,6 +9,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 // clusterPorts returns the first of six consecutive ports without a listener, which are low enough
@@ -58,7 +61,7 @@ func TestKillOfTheTour(t *testing.T) {
 	}
 	var killed []string
 	dead := 0
-	eventually(t, "both nodes with the buckets of the tenant are dead", func() bool {
+	redistest.Eventually(t, time.Minute, "both nodes with the buckets of the tenant are dead", func() bool {
 		out, err := script("kill", "acme")
 		_, rest, _ := strings.Cut(out, "the master on port ")
 		port, rest, _ := strings.Cut(rest, " ")

@@ -142,7 +142,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "push", "a.yaml"}, "limits push: the table is missing: limitgate limits push limits.yaml dynamodb://TABLE"},
 	{[]string{"limits", "push", "dynamodb://limits"}, "limits push: the file is missing"},
 	{[]string{"limits", "diff", "a", "b", "c"}, `limits diff: "c" is one argument too many`},
-	{[]string{"limits", "watch", "--updates", "x"}, "limits watch: the table is missing"},
+	{[]string{"limits", "watch", "--updates", "x"}, "limits watch: the table is missing: limitgate limits watch --updates arn:aws:sns:eu-central-1:123456789012:limits dynamodb://limits"},
 	{[]string{"limits", "confirm", "--bucket", "b", "dynamodb://limits"}, "limits confirm: the item is missing"},
 	{[]string{"limits", "confirm", "dynamodb://limits", "acme"}, "limits confirm: --bucket is missing"},
 	{[]string{"limits", "rollback"}, "limits rollback: --bucket, --to, the table and the item are missing"},

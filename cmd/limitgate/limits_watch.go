@@ -44,7 +44,7 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	if wrong := wrongArguments(fs, []string{"updates"}, tableArgument); wrong != "" {
-		fmt.Fprintf(env.stderr, "limitgate limits watch: %s: limitgate limits watch --updates ARN dynamodb://TABLE\n", wrong)
+		fmt.Fprintf(env.stderr, "limitgate limits watch: %s: limitgate limits watch --updates arn:aws:sns:eu-central-1:123456789012:limits dynamodb://limits\n", wrong)
 		return exitUsage
 	}
 	if err := config.CheckUpdates(*updates); err != nil {

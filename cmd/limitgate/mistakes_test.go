@@ -134,7 +134,7 @@ func TestUsageMistakes(t *testing.T) {
 		{"health --admin 127.0.0.1:9180", "did you mean --addr?"},
 		{"version foo", `version: "foo" is not a flag`},
 		{"serve --limits dynamodb://", "the name of the table is missing: write dynamodb://TABLE"},
-		{"serve --limits dynamodb://limits", "limits of a table need a subscription to changes: set --updates"},
+		{"serve --limits dynamodb://limits", "limits of a table need a subscription to changes: set --updates to the ARN of a topic, for example arn:aws:sns:eu-central-1:123456789012:limits, or"},
 		{"serve --rls 127.0.0.1:0 --listen 127.0.0.1:0 --admin=", "the rate limit service needs limits"},
 		{"serve --listen 127.0.0.1:7399 --admin 127.0.0.1:7399", "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
 		{"serve --rls 127.0.0.1:7399 --rls-config x --rls-http 127.0.0.1:7399", "flag --rls and flag --rls-http have the same port 7399"},
