@@ -58,8 +58,8 @@ func (b *Bucket) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.name})
-	if plain := b.plain(err); plain != err { //nolint:errorlint // whether plain replaced it
-		return fmt.Errorf("look for the bucket of the audit: %w", plain)
+	if isNoBucket(err) {
+		return fmt.Errorf("look for the bucket of the audit: %w", b.plain(err))
 	}
 	return nil
 }
@@ -67,10 +67,15 @@ func (b *Bucket) Check(ctx context.Context) error {
 // noBucket are the codes of a bucket that does not exist; HeadBucket has one of its own.
 var noBucket = []string{"NoSuchBucket", "NotFound"}
 
+// isNoBucket reports whether S3 has no such bucket.
+func isNoBucket(err error) bool {
+	var refused smithy.APIError
+	return errors.As(err, &refused) && slices.Contains(noBucket, refused.ErrorCode())
+}
+
 // plain replaces an error of S3 by a clearer one, if there is one.
 func (b *Bucket) plain(err error) error {
-	var refused smithy.APIError
-	if !errors.As(err, &refused) || !slices.Contains(noBucket, refused.ErrorCode()) {
+	if !isNoBucket(err) {
 		return err
 	}
 	o := b.client.Options()
