@@ -109,6 +109,9 @@ const (
 // reports that dimensions stand before it.
 func (o option) invalid(word []byte, dims bool) (errReply string) {
 	errReply = "ERR invalid option '" + quote(word) + "': "
+	if o&optionTTL == 0 && equalFold(word, "COST") { // RL.RESERVE has an estimate, and RL.ACQUIRE no cost
+		return errReply + "the cost stands behind the ip, without a name"
+	}
 	if dims {
 		return errReply + "DIM stands before every name and value"
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -74,6 +75,17 @@ func newTable() map[string]*command {
 	}
 	return compile(append(rows, standardRows()...), subcommands())
 }
+
+// UsageOf returns a command of Limitgate with its arguments, or "" if there is no such command.
+func UsageOf(name string) string {
+	c := usages()[strings.ToLower(name)]
+	if c == nil || c.group != groupLimit {
+		return ""
+	}
+	return strings.TrimSpace(strings.ToUpper(c.name) + " " + c.usage)
+}
+
+var usages = sync.OnceValue(newTable)
 
 // maxCommandName is longer than the name of any command or subcommand.
 const maxCommandName = 16

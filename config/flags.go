@@ -80,7 +80,7 @@ func RedisFlags(fs *flag.FlagSet, s *Settings) (check func() error) {
 	failed := func(err error) { mistakes = append(mistakes, err) }
 	for _, r := range t {
 		if strings.HasPrefix(r.name, "redis.") {
-			_ = r.value.read(r.initial) // the table's test reads every default
+			_ = r.read(r.initial) // the table's test reads every default
 			fs.Var(&settingFlag{setting: r, failed: failed}, r.flag()[2:], r.usage)
 			for _, old := range r.was {
 				if name := flagName(old); name != r.flag() { // a flag without a usage is not in help
@@ -115,7 +115,7 @@ func (f *settingFlag) Set(text string) error {
 	if f.warn != nil {
 		f.warn()
 	}
-	if err := f.setting.value.read(text); err != nil { // package flag would repeat the text
+	if err := f.setting.read(text); err != nil { // package flag would repeat the text
 		f.failed(fmt.Errorf("%s: %w", f.setting.flag(), err))
 	}
 	return nil

@@ -25,9 +25,11 @@ type setting struct {
 	initial string // the default, in the user's syntax
 	// withRedis is the default with --redis, if it differs.
 	withRedis string
-	usage     string // its effect, for help
-	value     value
-	source    origin
+	// example is the value in errors, where the default is none to name.
+	example string
+	usage   string // its effect, for help
+	value   value
+	source  origin
 }
 
 // origin is the set of sources in which a setting may be given.
@@ -93,11 +95,11 @@ func listenSettings(s *Settings) settings {
 			usage: "how many clients may be connected at once, if open files allow", value: whole(&s.MaxConns, 1, 1<<20),
 		},
 		{
-			name: "idle_timeout", group: groupListen, initial: "0",
+			name: "idle_timeout", group: groupListen, initial: "0", example: "5m",
 			usage: "how long a client may be silent before it is disconnected; 0 is for ever", value: duration(&s.IdleTimeout, 0, 7*24*time.Hour),
 		},
 		{
-			name: "max_conn_age", group: groupListen, initial: "0",
+			name: "max_conn_age", group: groupListen, initial: "0", example: "1h",
 			usage: "the age, and up to a tenth more, at which a quiet connection is closed; 0 is never", value: duration(&s.MaxConnAge, 0, 7*24*time.Hour),
 		},
 		{
@@ -183,7 +185,7 @@ func decisionSettings(s *Settings) settings {
 			usage: "how many times fewer they may become while Redis is unavailable, at most", value: whole(&s.BackstopCeiling, 1, 100),
 		},
 		{
-			name: "backstop.total_rate", group: groupLimits, initial: "0",
+			name: "backstop.total_rate", group: groupLimits, initial: "0", example: "1000",
 			usage: "units a second for all tenants together while the store is unavailable; 0 is no bound", value: whole(&s.BackstopTotalRate, 0, 1_000_000_000),
 		},
 		{
@@ -344,7 +346,7 @@ func configSettings(s *Settings) settings {
 func removedSettings() settings {
 	return settings{
 		{
-			name: "tcp_keepalive", removed: "the kernel probes silent clients after 5 minutes", value: duration(new(time.Duration), 0, 9*time.Hour),
+			name: "tcp_keepalive", example: "5m", removed: "the kernel probes silent clients after 5 minutes", value: duration(new(time.Duration), 0, 9*time.Hour),
 		},
 		{
 			name: "store_separate_checks", removed: "equal checks are decided in one step, with the same results", value: toggle(new(bool)),

@@ -121,7 +121,7 @@ type loading struct {
 // apply parses the values of a source, which overrides those before.
 func (l *loading) apply(src *source) {
 	for _, g := range src.given {
-		if err := g.setting.value.read(g.text); err != nil {
+		if err := g.setting.read(g.text); err != nil {
 			src.fail(g.line, "%s: %w", g.label(), err)
 			l.failed[g.setting.name] = true
 			continue

@@ -89,7 +89,7 @@ func whole(to *int, least, most int) value {
 	return value{arg: "N", bounds: bounds, shape: unquoted, read: func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
-			return fmt.Errorf("%s is not a whole number; write it in digits only, for example %d", Quote(text), least)
+			return formError(func(example string) string { return NotWhole(text, example, least, most) })
 		}
 		if err != nil || n < least || n > most {
 			return fmt.Errorf("%s is out of bounds; it must be from %s", plain(text), bounds)
@@ -118,10 +118,13 @@ func duration(to *time.Duration, least, most time.Duration) value {
 	return value{arg: "DURATION", bounds: bounds, read: func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return fmt.Errorf("%s is not a duration; write it with a unit, for example 5ms", Quote(text))
+			d, _ = meantDuration(text)
 		}
-		if d < least || d > most {
+		if (err == nil || d > 0) && (d < least || d > most) {
 			return fmt.Errorf("%s is out of bounds; it must be from %s", plain(text), bounds)
+		}
+		if err != nil {
+			return formError(func(example string) string { return NotDuration(text, example) })
 		}
 		*to = d
 		return nil

@@ -9,6 +9,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 // clusterPorts returns the first of six consecutive ports without a listener, which are low enough
@@ -33,17 +36,57 @@ next:
 	return 0
 }
 
+// redisInPath returns the environment of this process, with the programs of Redis in PATH.
+func redisInPath() []string {
+	path := os.Getenv("PATH")
+	if redis := os.Getenv("LIMITGATE_REDIS_BIN"); redis != "" {
+		path = redis + string(os.PathListSeparator) + path
+	}
+	return append(os.Environ(), "PATH="+path)
+}
+
+// TestKillOfTheTour: local_cluster.sh kills the master that is there, after a failover the new one, and says
+// when it is dead already.
+func TestKillOfTheTour(t *testing.T) {
+	environment := append(redisInPath(), fmt.Sprint("TOUR_PORT=", clusterPorts(t)), "TOUR_FOLDER="+t.TempDir())
+	script := func(args ...string) (out string, err error) {
+		c := exec.Command("bash", append([]string{"../scripts/local_cluster.sh"}, args...)...)
+		c.Env = environment
+		all, err := c.CombinedOutput()
+		return string(all), err
+	}
+	defer func() { _, _ = script("stop") }()
+	if out, err := script("start"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var killed []string
+	dead := 0
+	redistest.Eventually(t, time.Minute, "both nodes with the buckets of the tenant are dead", func() bool {
+		out, err := script("kill", "acme")
+		_, rest, _ := strings.Cut(out, "the master on port ")
+		port, rest, _ := strings.Cut(rest, " ")
+		switch {
+		case err == nil && strings.HasPrefix(out, "killed the master"):
+			killed = append(killed, strings.TrimSuffix(port, ","))
+		case err != nil && strings.HasPrefix(rest, "is dead already") && len(killed) > 0 && port == killed[len(killed)-1]:
+			dead++
+		default:
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return len(killed) == 2 && dead >= 2
+	})
+	if out, err := script("kill", "acme"); err == nil || killed[0] == killed[1] {
+		t.Errorf("%v were killed, then %v: %s", killed, err, out)
+	}
+}
+
 // TestTour runs the commands of docs/tour.md as `make tour` does, and checks that each prints the
 // lines that the page shows, where ... stands for anything.
 func TestTour(t *testing.T) {
 	first, ports, folder := clusterPorts(t), freePorts(t, 2), t.TempDir()
 	tour := exec.Command("bash", "scripts/tour.sh")
 	tour.Dir = ".."
-	path := os.Getenv("PATH")
-	if redis := os.Getenv("LIMITGATE_REDIS_BIN"); redis != "" {
-		path = redis + string(os.PathListSeparator) + path
-	}
-	tour.Env = append(os.Environ(), "PATH="+path, "NO_COLOR=1",
+	tour.Env = append(redisInPath(), "NO_COLOR=1",
 		fmt.Sprint("TOUR_PORT=", first), "TOUR_FOLDER="+folder,
 		"LIMITGATE_LISTEN=127.0.0.1:"+ports[0], "LIMITGATE_ADMIN=127.0.0.1:"+ports[1],
 		fmt.Sprintf(`TOUR_REPLACE=s|bin/limitgate|%s|g; s|\.cache/tour|%s|g`, binaries.release, folder))

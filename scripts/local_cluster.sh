@@ -111,9 +111,22 @@ start() {
 	exit 1
 }
 
-# owner prints the port of the master that has a hash slot.
+# alive prints the first port whose server answers.
+alive() {
+	local port
+	for port in $ports; do
+		if ask "$port" PING >/dev/null; then
+			printf '%s\n' "$port"
+			return
+		fi
+	done
+	printf 'no cluster answers on the ports from %s: local_cluster.sh start\n' "$first" >&2
+	return 1
+}
+
+# owner prints the port of the master that has a hash slot, as the server of a port knows it.
 owner() {
-	ask "$first" CLUSTER NODES | awk -v slot="$1" '$3 ~ /master/ {
+	ask "$2" CLUSTER NODES | awk -v slot="$1" '$3 ~ /master/ {
 		for (i = 9; i <= NF; i++) {
 			split($i, range, "-")
 			if (range[1] <= slot && slot <= (range[2] == "" ? range[1] : range[2])) { split($2, at, "[:@]"); print at[2] }
@@ -128,12 +141,17 @@ kill)
 		printf 'kill needs a tenant: local_cluster.sh kill acme\n' >&2
 		exit 64
 	fi
-	if ! ask "$first" PING >/dev/null; then
-		printf 'no cluster answers on port %s: local_cluster.sh start\n' "$first" >&2
+	from=$(alive)
+	port=$(owner "$(ask "$from" CLUSTER KEYSLOT "{$2}")" "$from")
+	if ! ask "$port" PING >/dev/null; then
+		printf 'the master on port %s is dead already, and no replica of it has taken over\n' "$port" >&2
 		exit 1
 	fi
-	port=$(owner "$(ask "$first" CLUSTER KEYSLOT "{$2}")")
 	end KILL "$port"
+	if ask "$port" PING >/dev/null; then
+		printf 'the master on port %s is left: its process is not the one of %s\n' "$port" "$folder/$port.pid" >&2
+		exit 1
+	fi
 	printf 'killed the master on port %s, which has the buckets of %s\n' "$port" "$2"
 	;;
 stop) for port in $ports; do end TERM "$port"; done ;;

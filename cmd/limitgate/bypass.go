@@ -12,8 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -218,18 +216,11 @@ type lifeFlag time.Duration
 
 func (l *lifeFlag) String() string { return "" }
 
-// inDays matches a time in days, which package time does not have.
-var inDays = regexp.MustCompile(`^([0-9]{1,4})d$`)
-
 // Set parses a duration.
 func (l *lifeFlag) Set(text string) error {
 	life, err := time.ParseDuration(text)
-	if days := inDays.FindStringSubmatch(text); days != nil {
-		n, _ := strconv.Atoi(days[1])
-		return fmt.Errorf("%s is not a duration: its units are h, m and s, and a day is 24h; write %dh", config.Quote(text), 24*n)
-	}
 	if err != nil {
-		return fmt.Errorf("%s is not a duration; write for example 8h or 30m", config.Quote(text))
+		return errors.New(config.NotDuration(text, "8h"))
 	}
 	*l = lifeFlag(life)
 	return nil

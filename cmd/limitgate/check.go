@@ -157,8 +157,12 @@ func (d decision) String() string {
 	case d.Source == limit.SourcePolicy.String():
 		return fmt.Sprintf("denied by %s, %s: retry after %s (source policy)", d.LimitID, failsClosed, millis(d.RetryAfter))
 	default:
-		return fmt.Sprintf("denied by %s: %d of %d left, retry after %s (source %s)",
-			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), d.source())
+		spread := "" // the wait of a denial is spread beyond the time at which the bucket is full
+		if d.RetryAfter > d.ResetAfter {
+			spread = ", spread included"
+		}
+		return fmt.Sprintf("denied by %s: %d of %d left, retry after %s%s (source %s)",
+			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), spread, d.source())
 	}
 }
 

@@ -146,7 +146,9 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	p.addDigests()
 	p.addSweeper()
 	if o.bucket != "" {
-		p.addAudit()
+		if err := p.addAudit(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if o.cells != "" {
 		if _, err := dynamo.NewRegistry(p.aws, o.cells).Cells(ctx); err != nil {
@@ -211,10 +213,15 @@ func (p *plane) addSweeper() {
 	})
 }
 
-func (p *plane) addAudit() {
+func (p *plane) addAudit(ctx context.Context) error {
+	bucket := audit.NewBucket(p.aws, p.options.bucket)
+	if err := bucket.Check(ctx); err != nil {
+		return fmt.Errorf("--audit-bucket: %w", err)
+	}
 	changes := dynamo.NewChanges(p.stream, dynamo.NewShardLocks(p.aws, p.options.leases, "audit"), p.log)
-	writer := audit.Writer{Records: changes, Archive: audit.NewBucket(p.aws, p.options.bucket), Table: p.options.table, Log: p.log}
+	writer := audit.Writer{Records: changes, Archive: bucket, Table: p.options.table, Log: p.log}
 	p.parts, p.release = append(p.parts, writer.Run), append(p.release, changes.Release)
+	return nil
 }
 
 func (p *plane) addCells() {

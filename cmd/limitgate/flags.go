@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,6 +22,9 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 	help := fs.Usage
 	fs.Usage, env.flags = func() {}, fs
 	switch err := parseAnywhere(fs, args); {
+	case errors.Is(err, flag.ErrHelp) && fs.Lookup("addr") == nil && unknownCommand(fs.Name(), args) != "": // not limits TENANT --addr
+		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %[1]s --help lists them\n", fs.Name(), unknownCommand(fs.Name(), args))
+		return exitUsage, true
 	case errors.Is(err, flag.ErrHelp):
 		help()
 		return exitOK, true
@@ -61,11 +66,11 @@ func flagMistake(fs *flag.FlagSet, err error) string {
 	if of == nil {
 		return text
 	}
-	value, _ := strconv.Unquote(of[1])
-	flag, value, reason := "flag --"+of[2]+": ", config.Quote(value), of[3]
+	given, _ := strconv.Unquote(of[1])
+	flag, value, reason := "flag --"+of[2]+": ", config.Quote(given), of[3]
 	switch {
 	case reason == "parse error":
-		return flag + value + notOfType(fs, of[2])
+		return flag + notOfType(fs.Lookup(of[2]), given)
 	case reason == "value out of range":
 		return flag + value + " is out of bounds"
 	case strings.Contains(reason, value):
@@ -78,6 +83,9 @@ func flagMistake(fs *flag.FlagSet, err error) string {
 func unknownFlag(fs *flag.FlagSet, name string) string {
 	if name == "--dim" {
 		return "unknown flag --dim; write DIM NAME VALUE behind the ip"
+	}
+	if name == "--cost" && (fs.Name() == "check" || fs.Name() == "explain") {
+		return "unknown flag --cost; the cost stands behind the ip, without a name"
 	}
 	if rows := []string{"--n", "--limit", "--count", "--number", "--rows", "--top"}; (fs.Name() == "top" || fs.Name() == "denied") && (slices.Contains(rows, name) || isNumber(name[2:])) {
 		if isNumber(name[2:]) {
@@ -99,20 +107,26 @@ func isNumber(name string) bool {
 	return err == nil
 }
 
-// notOfType continues the text of a value that a flag does not parse.
-func notOfType(fs *flag.FlagSet, name string) string {
-	if g, ok := fs.Lookup(name).Value.(flag.Getter); ok {
-		switch g.Get().(type) {
-		case time.Duration:
-			if _, example, found := strings.Cut(fs.Lookup(name).Usage, "such as "); found {
-				return " is not a duration; write for example " + example
-			}
-			return " is not a duration; write for example 5s or 200ms"
-		case float64:
-			return " is not a number; write for example 100 or 1.5"
-		}
+// notOfType returns what is wrong with a text that a flag does not parse.
+func notOfType(f *flag.Flag, text string) string {
+	_, example, _ := strings.Cut(f.Usage, "such as ")
+	var value any
+	if g, ok := f.Value.(flag.Getter); ok {
+		value = g.Get()
 	}
-	return " is not a whole number; write for example 100"
+	switch value.(type) {
+	case time.Duration:
+		if initial, err := time.ParseDuration(f.DefValue); err == nil && initial > 0 {
+			example = cmp.Or(example, plainDuration(initial))
+		}
+		return config.NotDuration(text, cmp.Or(example, "5s"))
+	case float64:
+		return config.Quote(text) + " is not a number; write for example 100 or 1.5"
+	}
+	if f.DefValue != "0" {
+		example = cmp.Or(example, f.DefValue)
+	}
+	return config.NotWhole(text, cmp.Or(example, "100"), 1, math.MaxInt)
 }
 
 // parseAnywhere parses args, and leaves those that are no flags in fs.Args.

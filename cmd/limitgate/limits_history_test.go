@@ -60,6 +60,31 @@ func TestRollbackOf(t *testing.T) {
 	}
 }
 
+// TestNoRollback: the error of a version that cannot be restored has the reason, and the versions that can.
+func TestNoRollback(t *testing.T) {
+	byHand := entriesOf(tenant(1, "ann", `"a"`), tenant(1, "ann", `"by hand"`))
+	deleted := entriesOf(tenant(1, "ann", `"a"`), nil)
+	many := entriesOf(nil, tenant(1, "ann", `1`))
+	for v := range int64(30) {
+		many = append(many, entriesOf(tenant(v+1, "ann", `1`), tenant(v+2, "ann", `2`))...)
+	}
+	for _, row := range []struct {
+		entries []audit.Entry
+		version int64
+		want    string
+	}{
+		{byHand, 1, "the audit has of version 1 of TENANT#a only a change by hand, which the control plane reverts; there is no version to go back to: limitgate limits push writes the limits of a file"},
+		{append(byHand, entriesOf(tenant(1, "ann", `"by hand"`), tenant(2, "control-plane", `"a"`))...), 1, "which the control plane reverts; the versions to go back to: 2"},
+		{deleted, 1, "the audit has of version 1 of TENANT#a only that it was deleted by hand; there is no"},
+		{entriesOf(nil, tenant(1, "ann", `1`), tenant(2, "ann", `2`)), 9, "no audit entry of version 9 of TENANT#a; the versions to go back to: 1, 2"},
+		{many, 99, "; the latest versions to go back to: 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31"},
+	} {
+		if _, err := rollbackOf(row.entries, nil, "TENANT#a", row.version); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("to %d: %v; want %s", row.version, err, row.want)
+		}
+	}
+}
+
 // TestEntriesOfTable: an item is never restored from the entries of another table.
 func TestEntriesOfTable(t *testing.T) {
 	entries := entriesOf(nil, tenant(1, "ann", `"old"`), tenant(2, "ann", `"ours"`), tenant(3, "ann", `"theirs"`))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane/catalog"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
@@ -42,7 +44,7 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	if wrong := wrongArguments(fs, []string{"updates"}, tableArgument); wrong != "" {
-		fmt.Fprintf(env.stderr, "limitgate limits watch: %s: limitgate limits watch --updates ARN dynamodb://TABLE\n", wrong)
+		fmt.Fprintf(env.stderr, "limitgate limits watch: %s: limitgate limits watch --updates arn:aws:sns:eu-central-1:123456789012:limits dynamodb://limits\n", wrong)
 		return exitUsage
 	}
 	if err := config.CheckUpdates(*updates); err != nil {
@@ -56,7 +58,7 @@ func runWatch(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	w := &watcher{table: dynamo.NewTable(aws, strings.TrimPrefix(fs.Arg(0), config.LimitsTablePrefix)), stderr: env.stderr}
-	w.print = func(e *audit.Entry) { printEntry(env.stdout, e, env.coloured()) }
+	w.print = func(e *audit.Entry) { printWatched(env.stdout, e, env.coloured()) }
 	if *asJSON {
 		w.print = func(e *audit.Entry) { _ = json.NewEncoder(env.stdout).Encode(e) }
 	}
@@ -170,6 +172,20 @@ func (w *watcher) take(items []table.Item) {
 		w.print(e)
 		w.known[it.Key] = *it
 	}
+}
+
+// printWatched prints a change. One that leaves an item as it was follows a change that the watch did not see.
+func printWatched(w io.Writer, e *audit.Entry, colour bool) {
+	printEntry(w, e, colour)
+	c := changeOf(e)
+	if c.Before == nil || c.After == nil || !bytes.Equal(c.Before.Body, c.After) {
+		return
+	}
+	reason := ""
+	if e.Actor == controlplane.Actor {
+		reason = ": a change by hand was reverted"
+	}
+	fmt.Fprintf(w, "  the same item as before%s\n", reason)
 }
 
 func (w *watcher) digest() (d table.Digest) {

@@ -93,3 +93,23 @@ func TestWatchDecidesByVersion(t *testing.T) {
 		})
 	}
 }
+
+// TestPrintWatched: a reverted change by hand has a line that says so.
+func TestPrintWatched(t *testing.T) {
+	for _, row := range []struct {
+		before, after *table.Item
+		want          string
+	}{
+		{tenant(1, "ann", `{"plan":"a"}`), tenant(2, "control-plane", `{"plan":"a"}`), "change TENANT#a, version 1 by ann\n  the same item as before: a change by hand was reverted\n"},
+		{tenant(1, "ann", `{"plan":"a"}`), tenant(3, "bob", `{"plan":"a"}`), "change TENANT#a, version 1 by ann\n  the same item as before\n"},
+		{tenant(1, "ann", `{"plan":"a"}`), tenant(2, "bob", `{"plan":"b"}`), "change TENANT#a, version 1 by ann\n  - {plan: a}\n  + {plan: b}\n"},
+		{nil, tenant(1, "bob", `{"plan":"b"}`), "add TENANT#a\n  + {plan: b}\n"},
+	} {
+		var out strings.Builder
+		e := &audit.Entry{Key: row.after.Key, Actor: row.after.Actor, Version: row.after.Version, At: row.after.At, Before: row.before, After: row.after}
+		printWatched(&out, e, false)
+		if _, got, _ := strings.Cut(out.String(), "\n"); got != row.want {
+			t.Errorf("got\n%swant\n%s", got, row.want)
+		}
+	}
+}

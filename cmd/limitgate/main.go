@@ -110,6 +110,10 @@ func execute(ctx context.Context, env *environment, args []string) int {
 			usage(env.stdout)
 			return exitOK
 		}
+		if wrong := unknownCommand(args[1], args[2:]); wrong != "" {
+			fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate help %[1]s lists them\n", args[1], wrong)
+			return exitUsage
+		}
 		args = append(args[1:len(args):len(args)], "--help")
 	case "-v", "-version", "--version":
 		return runVersion(ctx, env, nil)

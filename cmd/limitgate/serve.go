@@ -194,14 +194,15 @@ func printBanner(env *environment, p *proxy.Proxy, s *config.Settings) {
 		fmt.Fprintf(env.stdout, "limitgate %s listens on %s, store %s. Ask it with redis-cli%s -h %s -p %s\n", version, p.Addr(), p.StoreKind(), flags, host, port)
 		return
 	}
+	tenant, op := p.Limits().Example("acme", "POST /v1/payments")
 	fmt.Fprintf(env.stdout, `limitgate %s listens on %s, store %s. Ask it:
 
-  redis-cli -h %s -p %s RL.CHECK acme "POST /v1/payments" 203.0.113.7 1
+  redis-cli -h %s -p %s RL.CHECK %s "%s" 203.0.113.7 1
 
 or without redis-cli:
 
-  %s check --addr %s acme "POST /v1/payments" 203.0.113.7 1
-`, version, p.Addr(), p.StoreKind(), host, port, os.Args[0], p.Addr())
+  %[8]s check --addr %[2]s %[6]s "%[7]s" 203.0.113.7 1
+`, version, p.Addr(), p.StoreKind(), host, port, tenant, op, os.Args[0])
 }
 
 // printEnvoyBanner prints the addresses of Envoy's rate limit service and, if it answers JSON, a first request.

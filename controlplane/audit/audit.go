@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/logthrottle"
 )
 
 // Entry is one change of one item.
@@ -99,8 +100,11 @@ type Records interface {
 // written within a lease, however slow each write is.
 const writers = 8
 
-// retryPause is the pause after an error.
-const retryPause = time.Second
+// retryPause is the pause after an error, and logEvery the least time between two lines about errors.
+const (
+	retryPause = time.Second
+	logEvery   = time.Minute
+)
 
 // Writer writes changes to an archive.
 type Writer struct {
@@ -114,9 +118,12 @@ type Writer struct {
 
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) error {
+	lines := logthrottle.Throttle{Period: logEvery}
 	for ctx.Err() == nil {
 		if err := w.write(ctx); err != nil && ctx.Err() == nil {
-			w.Log.Error("failed to write changes to the audit, retrying", "error", err)
+			if lines.Allow() {
+				w.Log.Error("failed to write changes to the audit, retrying", "error", err)
+			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(retryPause):

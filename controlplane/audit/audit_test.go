@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,6 +36,47 @@ func TestNoBucket(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+}
+
+// TestCheckBucket: a bucket that does not exist is an error, and one that S3 does not show is none.
+func TestCheckBucket(t *testing.T) {
+	for status, want := range map[int]string{
+		http.StatusOK: "", http.StatusForbidden: "", http.StatusBadRequest: "",
+		http.StatusNotFound: `look for the bucket of the audit: there is no bucket "b" in the region eu-central-1 at http://127.0.0.1:`,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodHead || r.URL.Path != "/b" {
+				t.Errorf("%s %s", r.Method, r.URL)
+			}
+			w.WriteHeader(status)
+		}))
+		defer server.Close()
+		config := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}}
+		if err := NewBucket(config, "b").Check(t.Context()); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// refusing is an archive that takes nothing, and records of one change.
+type refusing struct{ tape }
+
+func (r *refusing) Create(context.Context, string, []byte) (bool, error) { return false, errShelf }
+func (r *refusing) Read(context.Context, string) ([][]byte, error)       { return nil, nil }
+
+// TestLogWhileTheBucketIsAway: a failure that lasts is logged each minute.
+func TestLogWhileTheBucketIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		away := &refusing{tape{records: []table.Record{{Sequence: "1", After: item(1, "me", false)}}}}
+		w := Writer{Records: away, Archive: away, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+		defer cancel()
+		_ = w.Run(ctx)
+		if n := strings.Count(log.String(), "level=ERROR"); n != 3 {
+			t.Errorf("in two and a half minutes %d errors are logged\n%s", n, &log)
+		}
+	})
 }
 
 func item(version int64, actor string, deleted bool) *table.Item {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -47,10 +49,33 @@ func (b *Bucket) Create(ctx context.Context, name string, body []byte) (created 
 	return true, nil
 }
 
+// checkTimeout bounds Check: a start does not wait for an S3 that does not answer.
+const checkTimeout = 5 * time.Second
+
+// Check returns an error if the bucket does not exist. It returns nil if S3 does not answer, or refuses to
+// tell: the right to write an object is another one, and a write is tried again.
+func (b *Bucket) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.name})
+	if isNoBucket(err) {
+		return fmt.Errorf("look for the bucket of the audit: %w", b.plain(err))
+	}
+	return nil
+}
+
+// noBucket are the codes of a bucket that does not exist; HeadBucket has one of its own.
+var noBucket = []string{"NoSuchBucket", "NotFound"}
+
+// isNoBucket reports whether S3 has no such bucket.
+func isNoBucket(err error) bool {
+	var refused smithy.APIError
+	return errors.As(err, &refused) && slices.Contains(noBucket, refused.ErrorCode())
+}
+
 // plain replaces an error of S3 by a clearer one, if there is one.
 func (b *Bucket) plain(err error) error {
-	var refused smithy.APIError
-	if !errors.As(err, &refused) || refused.ErrorCode() != "NoSuchBucket" {
+	if !isNoBucket(err) {
 		return err
 	}
 	o := b.client.Options()

@@ -96,7 +96,7 @@ func (l *ShardLocks) Note(ctx context.Context, shard, sequence string) error {
 	return nil
 }
 
-// Release releases the lock of a shard.
+// Release releases the lock of a shard. Without the table there is none.
 func (l *ShardLocks) Release(ctx context.Context, shard string) error {
 	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &l.table, Key: l.key(shard),
@@ -106,8 +106,8 @@ func (l *ShardLocks) Release(ctx context.Context, shard string) error {
 		ExpressionAttributeValues: map[string]types.AttributeValue{":me": text(l.owner)},
 	})
 	var refused *types.ConditionalCheckFailedException
-	if err != nil && !errors.As(err, &refused) {
-		return fmt.Errorf("release lease: %w", err)
+	if err == nil || errors.As(err, &refused) || isNoTable(err) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("release lease in %s: %w", l.table, err)
 }

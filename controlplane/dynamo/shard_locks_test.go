@@ -57,6 +57,15 @@ func TestShardLocks(t *testing.T) {
 	take(other, true, "")
 }
 
+// TestReleaseWithoutTable: a lock in a table that does not exist is released.
+func TestReleaseWithoutTable(t *testing.T) {
+	t.Parallel()
+	a := awstest.Share(t)
+	if err := NewShardLocks(a.Config, "no-leases", "relay").Release(t.Context(), "shard"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestShardLocksAtOnce: of many processes that take a shard at the same time one gets
 // it. When that one dies the others wait until the lock expires, and then one of them
 // gets it.

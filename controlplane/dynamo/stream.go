@@ -43,7 +43,7 @@ func (s *Stream) locate(ctx context.Context) error {
 		return fmt.Errorf("open stream of %s: %w", s.name, Plain(s.tables, s.name, err))
 	}
 	if out.Table.LatestStreamArn == nil {
-		return fmt.Errorf("open stream of %s: the table has none: enable one with new and old images", s.name)
+		return fmt.Errorf("open stream of %s: the table has none: enable one with new and old images: %s", s.name, enableStream(s.name))
 	}
 	if of := out.Table.StreamSpecification; of != nil && of.StreamViewType != "" && of.StreamViewType != dbtypes.StreamViewTypeNewAndOldImages {
 		return fmt.Errorf("open stream of %s: it has %s: enable one with new and old images (%s)", s.name, of.StreamViewType, dbtypes.StreamViewTypeNewAndOldImages)
@@ -52,6 +52,11 @@ func (s *Stream) locate(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.arn = *out.Table.LatestStreamArn
 	return nil
+}
+
+// enableStream returns the command that gives a table the stream that limits need.
+func enableStream(name string) string {
+	return "aws dynamodb update-table --table-name " + name + " --stream-specification StreamEnabled=true,StreamViewType=" + string(dbtypes.StreamViewTypeNewAndOldImages)
 }
 
 // current returns the ARN of the stream.

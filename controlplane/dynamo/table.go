@@ -53,14 +53,19 @@ var ErrLastVersion = errors.New("its version is the largest possible, which only
 
 // Plain replaces an error of DynamoDB about a table by a clearer one, if there is one.
 func Plain(client *dynamodb.Client, name string, err error) error {
-	var refused smithy.APIError
-	if errors.As(err, &refused) && slices.Contains(notFound, refused.ErrorCode()) {
+	if isNoTable(err) {
 		return noTable(client.Options(), name)
 	}
 	if isOtherKey(err) {
 		return errOtherKey
 	}
 	return err
+}
+
+// isNoTable reports whether DynamoDB has no such table.
+func isNoTable(err error) bool {
+	var refused smithy.APIError
+	return errors.As(err, &refused) && slices.Contains(notFound, refused.ErrorCode())
 }
 
 // notFound are the codes of a table that does not exist.

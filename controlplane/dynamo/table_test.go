@@ -260,6 +260,17 @@ func TestTableOfAnotherKey(t *testing.T) {
 	if err := NewRegistry(a.Config, "other-key").CheckKey(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "scan other-key: the key of the table is \"id\", a string, and cells need ") {
 		t.Errorf("cells: %v", err)
 	}
+	if _, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String("no-stream"), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const none = "open stream of no-stream: the table has none: enable one with new and old images: aws dynamodb update-table --table-name no-stream --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES"
+	if _, err := OpenStream(t.Context(), a.Config, "no-stream"); err == nil || err.Error() != none {
+		t.Errorf("no stream: %v", err)
+	}
 	const images = "open stream of other-key: it has NEW_IMAGE: enable one with new and old images (NEW_AND_OLD_IMAGES)"
 	if _, err := OpenStream(t.Context(), a.Config, "other-key"); err == nil || err.Error() != images {
 		t.Errorf("stream: %v", err)

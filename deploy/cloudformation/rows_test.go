@@ -139,6 +139,7 @@ var calls = []call{
 	{file: "controlplane/appconfig/gate.go", function: "poll", operation: "appconfigdata.GetLatestConfiguration", actions: []string{"appconfig:GetLatestConfiguration"}, resource: theGate, policies: []string{proxy}},
 
 	{file: "controlplane/audit/bucket.go", function: "Create", operation: "s3.PutObject", actions: []string{"s3:PutObject"}, resource: objects, policies: []string{controlPlane, auditFunction}},
+	{file: "controlplane/audit/bucket.go", function: "Check", operation: "s3.HeadBucket", unallowed: "a control plane that may not look for the bucket starts without that"},
 	{file: "controlplane/audit/bucket.go", function: "Read", operation: "s3.ListObjectsV2", actions: []string{"s3:ListBucket"}, resource: bucket, policies: []string{operator, auditor}},
 	{file: "controlplane/audit/bucket.go", function: "Read", operation: "s3.ListObjectsV2", actions: []string{"s3:ListBucket"}, resource: bucket, policies: []string{tenantOperator}, condition: listOfOne},
 	{file: "controlplane/audit/bucket.go", function: "Items", operation: "s3.ListObjectsV2", actions: []string{"s3:ListBucket"}, resource: bucket, policies: []string{operator, auditor}},

@@ -17,11 +17,7 @@ import (
 func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 	o := operationOf(name)
 	if o == nil {
-		near := "the operations are " + operationNames()
-		if found := limit.Nearest(name, strings.Split(operationNames(), ", ")); found != "" {
-			near = "did you mean " + found + "?"
-		}
-		s.problem(ctx, fasthttp.StatusNotFound, fmt.Sprintf("there is no operation %q; %s", cut(name), near))
+		s.problem(ctx, fasthttp.StatusNotFound, noOperation(name))
 		return
 	}
 	u, ok := s.user(ctx, apiCredentials)
@@ -48,6 +44,22 @@ func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 	default:
 		s.call(ctx, u, o, &requests[0])
 	}
+}
+
+// noOperation returns what is wrong with the name of an operation that does not exist.
+func noOperation(name string) string {
+	command := "RL." + strings.ToUpper(strings.TrimPrefix(strings.ToLower(cut(name)), "rl."))
+	usage := commands.UsageOf(command)
+	near := limit.Nearest(name, strings.Split(operationNames(), ", "))
+	switch of := operationOf(strings.ToLower(command[len("RL."):])); {
+	case of != nil:
+		return fmt.Sprintf("there is no operation %q; did you mean %s?", cut(name), of.name)
+	case usage != "":
+		return fmt.Sprintf("there is no operation %q; %s is not asked over HTTP: redis-cli %s", cut(name), command, usage)
+	case near != "":
+		return fmt.Sprintf("there is no operation %q; did you mean %s?", cut(name), near)
+	}
+	return fmt.Sprintf("there is no operation %q; the operations are %s", cut(name), operationNames())
 }
 
 // statusName is the parameter that makes a denial a status.

@@ -270,7 +270,7 @@ var table = map[string]row{
 	},
 	"controlplane/audit": {
 		reason:  "writes changes to a bucket, and reads them back",
-		imports: []string{"controlplane/table"},
+		imports: []string{"controlplane/table", "internal/logthrottle"},
 		settled: true,
 	},
 	"controlplane": {

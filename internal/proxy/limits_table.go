@@ -68,7 +68,7 @@ func (t *tableSource) compile(s *config.Settings, parts map[string]json.RawMessa
 // change between the two.
 func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, reload <-chan os.Signal, delay func(time.Duration)) (*tableSource, error) {
 	if s.Updates == "" {
-		return nil, config.Mistake("limits of a table need a subscription to changes: set --updates to the ARN of a topic, or to the URL of a queue made for this proxy alone")
+		return nil, config.Mistake("limits of a table need a subscription to changes: set --updates to the ARN of a topic, for example arn:aws:sns:eu-central-1:123456789012:limits, or to the URL of a queue made for this proxy alone")
 	}
 	wait := awsclient.Timeout
 	if s.LimitsSnapshot != "" {

@@ -24,6 +24,7 @@ import (
 	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/internal/tracing"
 	"github.com/limitgate/limitgate/internal/webhook"
+	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
 	"github.com/limitgate/limitgate/metrics"
@@ -305,6 +306,9 @@ func (p *Proxy) fronts(without bool) []run.Part {
 
 // Addr returns the address that clients connect to.
 func (p *Proxy) Addr() net.Addr { return p.front.Addr() }
+
+// Limits returns the limits in use.
+func (p *Proxy) Limits() *limit.Set { return p.limits.Set() }
 
 // RLSAddrs returns the address of Envoy's rate limit service, which must be on, and that of its requests as
 // JSON, or "".
