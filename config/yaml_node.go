@@ -21,6 +21,10 @@ type fields[T any] map[string]func(d *limitsDecoder, to *T, n *yaml.Node, field 
 func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		read := known[key.Value]
+		if comment := foreignComment(key.Value, d.isJSON); read == nil && comment != "" {
+			d.fail(key, plain(field), "%s", comment)
+			return
+		}
 		if missing := spaceMissing(key, value); read == nil && missing != "" {
 			d.fail(key, plain(field), "%s", missing)
 			return
