@@ -102,6 +102,7 @@ func (d *limitsDecoder) decode(content []byte) {
 		d.fail(root, "", "%s", other)
 		return
 	}
+	d.indentSections(root)
 	mapping(d, &d.doc, documentFields, root, "")
 }
 
