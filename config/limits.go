@@ -69,6 +69,7 @@ type limitsDecoder struct {
 	listed   map[string]bool      // the lists that are included
 	warnings []limit.Problem
 	empty    string // what belongs into a file without content, unless it is a limits file
+	isJSON   bool
 	// unreadable is true for a file that is not YAML, or has too many mistakes.
 	unreadable bool
 }
@@ -101,6 +102,7 @@ func (d *limitsDecoder) decode(content []byte) {
 		d.fail(root, "", "%s", other)
 		return
 	}
+	d.indentSections(root)
 	mapping(d, &d.doc, documentFields, root, "")
 }
 
@@ -174,6 +176,7 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 		return nil, false
 	}
 	root = doc.Content[0]
+	d.isJSON = root.Style&yaml.FlowStyle != 0
 	d.expandLists(root)
 	return root, d.checkAliases(root)
 }

@@ -151,6 +151,8 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 	d.tenant = limit.TenantSpec{Name: name, Overrides: d.tenant.Overrides[:0]}
 	switch n = resolveAlias(n); {
 	case isNull(n):
+	case n.Kind == yaml.MappingNode && tenantKeys[name.Value] && len(n.Content) > 0 && !isTenant(n):
+		d.fail(&yaml.Node{Line: name.Line}, field, "it belongs to a tenant: indent it below the name of one, TENANT: {%s: {ID: {rate: 500/s}}}", name.Value)
 	case n.Kind == yaml.ScalarNode && tenantKeys[name.Value]:
 		d.fail(n, field, "it belongs to a tenant: indent it below the name of one, TENANT: {%s: %s}", name.Value, plain(n.Value))
 	case n.Kind == yaml.ScalarNode:

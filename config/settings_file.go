@@ -25,9 +25,10 @@ func ReadSettingsFile(path string) ([]byte, error) { return readRegular(path, se
 // settingsFile is a settings file that is being read.
 type settingsFile struct {
 	source
-	table settings
-	path  string
-	lines map[string]int // line of each key
+	table  settings
+	path   string
+	lines  map[string]int // line of each key
+	isJSON bool
 }
 
 // readSettingsFile reads the settings file that at names. Without a name there is none.
@@ -71,6 +72,7 @@ func (f *settingsFile) read(content []byte) {
 		return
 	}
 	for _, n := range document.Content {
+		f.isJSON = n.Style&yaml.FlowStyle != 0
 		f.mapping(n, "")
 	}
 	switch err := decoder.Decode(&more); {
@@ -135,6 +137,8 @@ func (f *settingsFile) entry(key, n *yaml.Node, section string) {
 			warning = fmt.Sprintf("%s:%d: %s", f.path, key.Line, warning)
 		}
 		f.value(r, n, name, warning)
+	case foreignComment(key.Value, f.isJSON) != "":
+		f.fail(key.Line, name, "%s", foreignComment(key.Value, f.isJSON))
 	default:
 		f.failUnknownKey(key.Line, name)
 	}

@@ -104,7 +104,7 @@ func (e *yamlError) begins() bool { return e.rest() == strings.TrimLeft(e.line(e
 // slip describes a mistake on the line of the error, or on the one before.
 func (e *yamlError) slip() (line int, message string) {
 	for _, line := range []int{e.Mark.Line, e.before(e.Mark.Line)} {
-		if message := slipOf(e.line(line)); message != "" {
+		if message := e.slipOf(line); message != "" {
 			return line, message
 		}
 	}
@@ -113,11 +113,10 @@ func (e *yamlError) slip() (line int, message string) {
 
 // noColon explains a name without a colon.
 func (e *yamlError) noColon() (int, string) {
-	text := e.line(e.ContextMark.Line)
-	if message := slipOf(text); message != "" {
+	if message := e.slipOf(e.ContextMark.Line); message != "" {
 		return e.ContextMark.Line, message
 	}
-	return e.ContextMark.Line, colonMissing(text)
+	return e.ContextMark.Line, colonMissing(e.line(e.ContextMark.Line))
 }
 
 // secondColon explains a colon inside of a value.
@@ -126,7 +125,7 @@ func (e *yamlError) secondColon() (int, string) {
 		return line, message
 	}
 	if line, bracket := openBracket(e.lines[:min(max(e.Mark.Line-1, 0), len(e.lines))]); line > 0 {
-		return line, fmt.Sprintf("the %c is not closed: write %c behind the last value", bracket, closing[bracket])
+		return line, e.notClosed(line, bracket)
 	}
 	line := e.line(e.Mark.Line)
 	if strings.Contains(strings.TrimSuffix(line, e.rest()), ": ") {
@@ -148,6 +147,8 @@ func (e *yamlError) noName() (int, string) {
 		return line, message
 	}
 	switch {
+	case !e.begins() && foreignComment(e.rest(), isJSON(e.lines)) != "":
+		return e.Mark.Line, foreignComment(e.rest(), isJSON(e.lines))
 	case !e.begins():
 		return e.Mark.Line, fmt.Sprintf("%s stands behind a value that is complete: remove it, or put quotes around the whole value", shown(e.rest()))
 	case strings.HasPrefix(e.rest(), "- "):
@@ -194,11 +195,14 @@ func (e *yamlError) noComma() (int, string) {
 	if e.ContextMark.Line != e.Mark.Line {
 		where = fmt.Sprintf(" of line %d", e.ContextMark.Line)
 	}
+	if line, message := e.commentAround(open); message != "" {
+		return line, message
+	}
 	switch {
 	case rest == "":
-		return e.ContextMark.Line, fmt.Sprintf("the %c is not closed: write %c behind the last value", open, closing[open])
+		return e.ContextMark.Line, e.notClosed(e.ContextMark.Line, open)
 	case rest[0] == ':' && open == '[' && e.ContextMark.Line != e.Mark.Line: // the name of the next field
-		return e.ContextMark.Line, fmt.Sprintf("the %c is not closed: write %c behind the last value", open, closing[open])
+		return e.ContextMark.Line, e.notClosed(e.ContextMark.Line, open)
 	case rest[0] == ':':
 		return e.Mark.Line, fmt.Sprintf("the value in front of %s is complete: a comma is missing before the name, or text with a colon needs quotes", shown(rest))
 	case rest[0] == ']' || rest[0] == '}':
@@ -218,7 +222,7 @@ func (e *yamlError) noValue() (int, string) {
 		return e.Mark.Line, fmt.Sprintf("a value is missing in front of %s", shown(rest))
 	}
 	if line, bracket := openBracket(e.lines); line > 0 {
-		return line, fmt.Sprintf("the %c is not closed: write %c behind the last value", bracket, closing[bracket])
+		return line, e.notClosed(line, bracket)
 	}
 	return max(e.Mark.Line, 1), "a value is missing, or the file ends too early"
 }

@@ -59,6 +59,15 @@ var (
 )
 
 // slipOf describes a mistake that is visible on one line alone, or returns "".
+func (e *yamlError) slipOf(n int) string {
+	line := e.line(n)
+	if comment := foreignComment(strings.TrimSpace(line), isJSON(e.lines)); comment != "" {
+		return comment
+	}
+	return slipOf(line)
+}
+
+// slipOf describes a mistake of a line, or returns "".
 func slipOf(line string) string {
 	text := strings.TrimLeftFunc(line, unicode.IsSpace)
 	indent := strings.TrimSuffix(line, text)

@@ -21,6 +21,10 @@ type fields[T any] map[string]func(d *limitsDecoder, to *T, n *yaml.Node, field 
 func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, field string) {
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		read := known[key.Value]
+		if comment := foreignComment(key.Value, d.isJSON); read == nil && comment != "" {
+			d.fail(key, plain(field), "%s", comment)
+			return
+		}
 		if missing := spaceMissing(key, value); read == nil && missing != "" {
 			d.fail(key, plain(field), "%s", missing)
 			return
@@ -35,40 +39,6 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 		}
 		read(d, to, value, field)
 	})
-}
-
-// otherKeys are keys of other limiters, with what to write in the place of them in a limit.
-var otherKeys = map[string]string{
-	"max_burst": "write burst, which is max_burst + 1", // of redis-cell
-	"limit":     rateKey, "requests": rateKey, "max": rateKey, "max_requests": rateKey, "count": rateKey, "quota": rateKey, "capacity": rateKey,
-	"window": rateKey, "period": rateKey, "interval": rateKey, "per": rateKey, "duration": rateKey, "unit": rateKey, "requests_per_unit": rateKey,
-	"key": byKey, "keys": byKey, "group_by": byKey, "dimensions": byKey, "descriptors": byKey, "per_tenant": byKey,
-	"path": whenKey, "paths": whenKey, "route": whenKey, "url": whenKey, "endpoint": whenKey, "match": whenKey, "op": whenKey, "ops": whenKey, "method": whenKey,
-	"name": "write id: NAME", "dry_run": "write mode: shadow", "shadow": "write mode: shadow", "enabled": "write mode: enforce or mode: off",
-	"max_concurrent": "write algorithm: concurrency and slots: 20", "concurrency": "write algorithm: concurrency and slots: 20",
-}
-
-const (
-	rateKey = "write the number and its period in rate: COUNT/PERIOD, for example rate: 100/m"
-	byKey   = "write by: [tenant, op], with the dimensions that it counts by"
-	whenKey = `write when: {op: "POST /v1/payments*"}, and by with op for a bucket of each`
-)
-
-// knownKeys says which key belongs in the place of an unknown one.
-func knownKeys(unknown, field string, names []string) string {
-	if field == "limits" {
-		return "limits stand in plans, by the name of each plan, and in shared"
-	}
-	if slices.Contains(names, "plans") && slices.Contains(limitKeys, unknown) {
-		return indentLimitKey
-	}
-	if other := otherKeys[strings.ToLower(unknown)]; other != "" && slices.Contains(names, "when") {
-		return other
-	}
-	if near := limit.Nearest(unknown, names); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "the keys are " + strings.Join(names, ", ")
 }
 
 // exampleOf returns what a mapping looks like.

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -37,20 +38,39 @@ func (c *compiler) noteRouteDims() {
 	}
 }
 
-// methodAlone matches an op that begins with a method in small letters, or with one that no blank
-// separates from its path.
-var methodAlone = regexp.MustCompile(`^((?i:get|post|put|patch|delete|head|options))( ?)/`)
+// The forms of an op that callers seldom write.
+var (
+	// methodAlone matches an op that begins with a method in small letters, or with one that not exactly one
+	// blank separates from its path.
+	methodAlone = regexp.MustCompile(`^((?i:get|post|put|patch|delete|head|options))(\s*)/`)
+	// pathAlone matches a path without a method.
+	pathAlone = regexp.MustCompile(`^/`)
+	// grpcMethod matches the path of a method of gRPC, which is an op as it is: its service has a package.
+	grpcMethod = regexp.MustCompile(`^/[\w*]+\.[\w.*]+(/\w*)?\*?$`)
+	// urlAlone matches a URL, with a method or without.
+	urlAlone = regexp.MustCompile(`^(?i:([a-z]+)\s+)?(?i:https?)://[^/]*(/.*)?$`)
+)
+
+// usualOp returns the op that most callers write in the place of another one, or "".
+func usualOp(op string) string {
+	if m := methodAlone.FindStringSubmatch(op); m != nil {
+		return strings.ToUpper(m[1]) + " " + op[len(m[1])+len(m[2]):]
+	}
+	if m := urlAlone.FindStringSubmatch(op); m != nil {
+		return strings.ToUpper(cmp.Or(m[1], "POST")) + " " + cmp.Or(m[2], "/")
+	}
+	if pathAlone.MatchString(op) && !grpcMethod.MatchString(op) {
+		return "POST " + op
+	}
+	return ""
+}
 
 // noteMethods notes once for a file that a condition is on an op as callers seldom write it.
 func (c *compiler) noteMethods() {
 	for _, l := range c.limits {
 		for _, w := range l.when {
-			parts := methodAlone.FindStringSubmatch(w.text)
-			if parts == nil || w.kind != propertyOp {
-				continue
-			}
-			usual := strings.ToUpper(parts[1]) + " " + w.text[len(parts[1])+len(parts[2]):]
-			if usual == w.text {
+			usual := usualOp(w.text)
+			if w.kind != propertyOp || usual == "" || usual == w.text {
 				continue
 			}
 			c.warn(l.Line, "when.op", "%q holds only for an op that is written so, with its letters and blanks: most callers write %q", w.text, usual)

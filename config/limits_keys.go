@@ -1,0 +1,76 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// otherKeys are keys of other limiters, with what to write in the place of them in a limit.
+var otherKeys = map[string]string{
+	"max_burst": "write burst, which is max_burst + 1", // of redis-cell
+	"limit":     rateKey, "requests": rateKey, "max": rateKey, "max_requests": rateKey, "count": rateKey, "quota": rateKey, "capacity": rateKey,
+	"window": rateKey, "period": rateKey, "interval": rateKey, "per": rateKey, "duration": rateKey, "unit": rateKey, "requests_per_unit": rateKey,
+	"rps": rateKey, "qps": rateKey, "rpm": rateKey, "rph": rateKey, "rate_limit": rateKey, "ratelimit": rateKey, "tokens": rateKey, "refill": rateKey, "refill_rate": rateKey,
+	"fail_open": "write on_error: open, or on_error: closed in the place of false", "fail_closed": "write on_error: closed, or on_error: open in the place of false", "failure_mode_deny": "write on_error: closed, or on_error: open in the place of false", "on_fail": onErrorKey, "on_failure": onErrorKey, "fail_mode": onErrorKey, "failure_mode": onErrorKey, "fallback": onErrorKey, "on_store_error": onErrorKey,
+	"tenant": "write when: {tenant: acme}", "tenants": tenantsKey, "plan": "a limit is of the plan in whose list it stands: move it there", "ip": "write when: {ip: 203.0.113.0/24}, or by: [ip]", "user": userKey, "users": userKey,
+	"priority": priorityKey, "order": priorityKey, "weight": priorityKey,
+	"key": byKey, "keys": byKey, "group_by": byKey, "dimensions": byKey, "descriptors": byKey, "per_tenant": byKey, "scope": byKey, "limit_by": byKey, "per_user": byKey, "per_ip": byKey,
+	"path": whenKey, "paths": whenKey, "route": whenKey, "url": whenKey, "endpoint": whenKey, "match": whenKey, "op": whenKey, "ops": whenKey, "method": whenKey,
+	"name": "write id: NAME", "dry_run": "write mode: shadow", "shadow": "write mode: shadow", "enabled": "write mode: enforce or mode: off",
+	"max_concurrent": "write algorithm: concurrency and slots: 20", "concurrency": "write algorithm: concurrency and slots: 20",
+}
+
+const (
+	rateKey     = "write the number and its period in rate: COUNT/PERIOD, for example rate: 100/m"
+	byKey       = "write by: [tenant, op], with the dimensions that it counts by"
+	onErrorKey  = "write on_error: open or on_error: closed"
+	tenantsKey  = "write a limit for each tenant, with when: {tenant: acme}, or a plan for all of them"
+	userKey     = "write when: {user: u1}, or by: [tenant, user] for a bucket of each"
+	priorityKey = "the most specific limit of a level and group applies: leave it out, or write group: NAME for a limit that counts beside the others"
+	whenKey     = `write when: {op: "POST /v1/payments*"}, and by with op for a bucket of each`
+)
+
+// knownKeys says which key belongs in the place of an unknown one.
+func knownKeys(unknown, field string, names []string) string {
+	if field == "limits" {
+		return "limits stand in plans, by the name of each plan, and in shared"
+	}
+	if slices.Contains(names, "plans") && slices.Contains(limitKeys, unknown) {
+		return indentLimitKey
+	}
+	if other := otherKeys[strings.ToLower(unknown)]; other != "" && slices.Contains(names, "when") {
+		return other
+	}
+	if other := tenantKey(unknown, field); other != "" && slices.Contains(names, "overrides") {
+		return other
+	}
+	if near := limit.Nearest(unknown, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "the keys are " + strings.Join(names, ", ")
+}
+
+// banKeys are keys that keep a tenant out in other limiters.
+var banKeys = []string{"banned", "ban", "blocked", "block", "deny", "denied", "disabled", "enabled", "suspended", "blacklist", "blacklisted"}
+
+// overriddenKeys are keys of a limit that an override may have, beside limitKeys.
+var overriddenKeys = []string{"warn", "enforce", "action", "missing", "timezone", "cost", "max_cost", "store"}
+
+// tenantKey returns what to write in the place of a key that other limiters have in a tenant, or that belongs
+// to a limit of it, or "".
+func tenantKey(unknown, field string) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(field, "tenants."), "."+unknown)
+	switch {
+	case slices.Contains(banKeys, strings.ToLower(unknown)):
+		return "a tenant is banned by a limit among shared: {id: banned, when: {tenant: " + plain(name) + "}, action: deny}"
+	case unknown == "limits" || unknown == "limit":
+		return "write plan: NAME, and overrides: {ID: {rate: 500/s}} for what differs from the plan"
+	case slices.Contains(limitKeys, unknown) || slices.Contains(overriddenKeys, unknown):
+		return "it belongs to a limit: write overrides: {ID: {" + unknown + ": ...}}, with the id of a limit of its plan"
+	case otherKeys[strings.ToLower(unknown)] == rateKey:
+		return "write overrides: {ID: {rate: 500/s}}, with the id of a limit of its plan"
+	}
+	return ""
+}
