@@ -73,7 +73,7 @@ type Proxy struct {
 	denials                              *denials.Ring
 	limiter                              *limiter.Limiter
 	handler                              *commands.Handler
-	shortHolds                           logthrottle.Throttle // lines about them
+	shortHolds                           *logthrottle.Throttle // lines about them
 	loops                                *server.Loops
 	server                               *server.Server
 	metrics                              *prometheus.Registry
@@ -96,8 +96,7 @@ type Proxy struct {
 // Run next, which releases everything.
 func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	s := opts.Settings
-	p = &Proxy{settings: s, log: opts.Log, version: opts.Version, metrics: prometheus.NewRegistry(), reload: opts.Reload, ready: opts.Ready, reloadLimits: make(chan os.Signal, 1)}
-	p.shortHolds.Period = shortHoldsQuiet
+	p = &Proxy{settings: s, log: opts.Log, version: opts.Version, metrics: prometheus.NewRegistry(), reload: opts.Reload, ready: opts.Ready, reloadLimits: make(chan os.Signal, 1), shortHolds: &logthrottle.Throttle{Period: shortHoldsQuiet}}
 	s.MaxConns = boundConnsByLimit(s.MaxConns, p.log)
 	if s.RLS.Listen != "" { // the descriptors are for both
 		p.rlsConns = rlsConns(s.MaxConns)
