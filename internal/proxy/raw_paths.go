@@ -1,13 +1,12 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/run"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 )
@@ -27,25 +26,15 @@ const (
 // watchRawPaths warns when requests have raw paths as operations: limits by op count each apart then, so
 // that no caller meets them.
 func (p *Proxy) watchRawPaths(ctx context.Context) error {
-	tick := time.NewTicker(rawPathsPause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for pause := rawPathsPause; run.Sleep(ctx, pause); {
 		route, example, n := rawPaths(p.limiter.Top(comparedOps).Operations)
-		if n < manyRawPaths || !countsByOp(p.limits.Set()) {
+		if pause = rawPathsPause; n < manyRawPaths || !countsByOp(p.limits.Set()) {
 			continue
 		}
 		p.log.Warn("many ops differ in numbers alone, and limits by op count each apart: send the template of the route as op, not the path", "ops", n, "route", route, "example", example)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(rawPathsQuiet):
-		}
+		pause = rawPathsQuiet
 	}
+	return nil
 }
 
 // countsByOp reports whether a limit counts by op.
@@ -56,22 +45,21 @@ func countsByOp(set *limit.Set) bool {
 // rawPaths returns the route that most of the operations would have without the numbers in their paths, how
 // many have it, and one of them.
 func rawPaths(ops []limiter.HotOperation) (route, example string, n int) {
-	routes := map[string]int{}
+	examples, counts := map[string]string{}, map[string]int{}
 	for i := range ops {
-		if r := routeOf(ops[i].Operation); r != ops[i].Operation {
-			routes[r]++
+		op := ops[i].Operation
+		r := routeOf(op)
+		if r == op {
+			continue
+		}
+		if counts[r]++; counts[r] == 1 {
+			examples[r] = op
+		}
+		if counts[r] > n {
+			route, n = r, counts[r]
 		}
 	}
-	if len(routes) == 0 {
-		return "", "", 0
-	}
-	route = slices.MaxFunc(slices.Sorted(maps.Keys(routes)), func(a, b string) int { return cmp.Compare(routes[a], routes[b]) })
-	for i := range ops {
-		if routeOf(ops[i].Operation) == route {
-			return route, ops[i].Operation, routes[route]
-		}
-	}
-	return "", "", 0
+	return route, examples[route], n
 }
 
 // routeOf returns an operation with {id} in place of each segment of its path that has a digit, but not of a
