@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -108,7 +109,7 @@ func verdictOfReply(reply any, retryAfter, cost int64) string {
 // secret that hashes addresses was generated for this run.
 func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *explanation {
 	d := &x.Decision
-	endless := d.RetryAfter == bucket.Never && d.Binding != nil && d.Binding.Action == limit.ActionLimit && !d.LacksDimension()
+	endless := d.RetryAfter == bucket.Never && d.Binding != nil && d.Binding.Action == limit.ActionLimit
 	out := &explanation{
 		tenant: req.Tenant, plan: x.Set.Plan(req.Tenant), version: x.Set.Version,
 		verdict: verdictText(d.Allowed, d.LimitID(), endless, req.Cost),
@@ -124,9 +125,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 		}
 		out.limits = append(out.limits, row)
 	}
-	if d.LacksDimension() {
-		out.verdict = out.refusal(d.LimitID())
-	}
+	out.verdict = cmp.Or(out.refusal(d.LimitID()), out.verdict)
 	return out
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -85,11 +86,7 @@ func explanationOfReply(args []string, reply any) *explanation {
 		}
 		x.limits = append(x.limits, row)
 	}
-	if fieldText(reply, "allowed") != "1" && fieldText(reply, "source") == limit.SourcePolicy.String() && number("retry_after_ms") < 0 {
-		if refusal := x.refusal(fieldText(reply, "limit_id")); refusal != "" {
-			x.verdict = refusal
-		}
-	}
+	x.verdict = cmp.Or(x.refusal(fieldText(reply, "limit_id")), x.verdict)
 	return x
 }
 
