@@ -89,7 +89,7 @@ const ttlErrReply = "ERR ttl must be an integer of milliseconds between 1 and 36
 // shortHold is the duration below which a reservation or a slot hardly outlives the work that it is for.
 const shortHold = time.Second / 2
 
-// parseTTL parses the duration of a reservation or a slot in milliseconds.
+// parseTTL parses the duration of a reservation or a slot in milliseconds, and reports a short one.
 func (h *Handler) parseTTL(arg []byte) (time.Duration, bool) {
 	ms, ok := parseCost(arg)
 	ttl := time.Duration(ms) * time.Millisecond

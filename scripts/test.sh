@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-budget=900 # seconds, on two quiet cores, with the linters behind it
+budget=900 # seconds, on two quiet cores
 results=.cache/test
 failed=
 times=

@@ -123,7 +123,7 @@ func TestHostileBytes(t *testing.T) {
 				if dials := len(n.dialed()); dials < 2 || dials > 120 { // once in 10 seconds at most
 					t.Errorf("%d connections in 20 minutes", dials)
 				}
-				if text := log.String(); strings.Count(text, "\n") > 2*20*maxLines || len(text) > 512<<10 {
+				if text := log.String(); strings.Count(text, "\n") > 2*20*maxLines || len(text) > 512<<10/3 {
 					t.Errorf("the log has %d lines, %d bytes: %.2000s", strings.Count(text, "\n"), len(text), text)
 				}
 				stop()
