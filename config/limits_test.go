@@ -134,6 +134,7 @@ func TestStrictInOneLine(t *testing.T) {
 	for _, row := range []struct{ limits, want string }{
 		{"{id: a, by: [tenant], rate: 1/s}", "f:1: on_error: strict: say open or closed"},
 		{"{id: a, by: [tenant], rate: 1/s}, {id: b, by: [tenant], group: b, rate: 1/s}", `f:1: on_error: strict: say open or closed in each of 2 limits: "a" (line 1), "b" (line 1)`},
+		{"{id: a, by: [tenant], rate: 1/s}, {by: [tenant], rate: 1/s}", `"a" (line 1), one without an id (line 1)`},
 		{"{id: a, by: [tenant], rate: fast}", "\nf:1: on_error: strict: say open or closed"},
 	} {
 		file := "{version: 1, default_plan: p, plans: {p: [" + row.limits + "]}, tenants: {t: {overrides: {a: {rate: 2/s}}}}}"

@@ -60,7 +60,11 @@ func (c *compiler) checkStrict(spec *RuleSpec, l *Limit) {
 func (c *compiler) failUndecided() {
 	var names []string
 	for _, l := range c.undecided[:min(len(c.undecided), maxNamed)] {
-		names = append(names, fmt.Sprintf("%s (line %d)", quote(l.ID), l.Line))
+		name := "one without an id"
+		if l.ID != "" {
+			name = quote(l.ID)
+		}
+		names = append(names, fmt.Sprintf("%s (line %d)", name, l.Line))
 	}
 	switch more := len(c.undecided) - len(names); {
 	case len(names) == 0:
