@@ -128,3 +128,19 @@ func FuzzParseLimits(f *testing.F) {
 		}
 	})
 }
+
+// TestStrictInOneLine: the strict rules list the limits without on_error in one error, and no override of them.
+func TestStrictInOneLine(t *testing.T) {
+	for _, row := range []struct{ limits, want string }{
+		{"{id: a, by: [tenant], rate: 1/s}", "f:1: on_error: strict: say open or closed"},
+		{"{id: a, by: [tenant], rate: 1/s}, {id: b, by: [tenant], group: b, rate: 1/s}", `f:1: on_error: strict: say open or closed in each of 2 limits: "a" (line 1), "b" (line 1)`},
+		{"{id: a, by: [tenant], rate: 1/s}, {by: [tenant], rate: 1/s}", `"a" (line 1), one without an id (line 1)`},
+		{"{id: a, by: [tenant], rate: fast}", "\nf:1: on_error: strict: say open or closed"},
+	} {
+		file := "{version: 1, default_plan: p, plans: {p: [" + row.limits + "]}, tenants: {t: {overrides: {a: {rate: 2/s}}}}}"
+		_, warnings, err := ParseLimits("f", []byte(file), limit.CompileOptions{Strict: true})
+		if err == nil || !strings.Contains(err.Error(), row.want) || strings.Count(err.Error(), "on_error") != 1 || len(warnings) != 0 {
+			t.Errorf("%s: %v, %v", row.limits, err, warnings)
+		}
+	}
+}

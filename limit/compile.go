@@ -82,11 +82,13 @@ type compiler struct {
 	shared     []*Limit
 	limits     []*Limit // of all tenants
 	ordinals   map[string]int
-	checked    map[[2]int]bool // pairs of lines already reported as ties
+	tied       map[entry]bool // limits already reported as ties with an earlier one
 	// lifted are the pairs of limits of which warnLifted has warned, and comparedOverrides how many it
 	// has compared.
 	lifted            map[[3]string]bool
 	comparedOverrides int
+
+	undecided []*Limit // without on_error, of the strict rules
 
 	problems, warnings []Problem
 }

@@ -36,8 +36,44 @@ func (c *compiler) checkDefaults() {
 	c.noteRouteDims()
 	c.noteMethods()
 	c.warnPairs()
-	if defaulted > 0 {
+	c.failUndecided()
+	if defaulted > 0 && !c.opts.Strict {
 		c.warn(1, "on_error", "%d of %d limits and overrides rely on the default, open: say open or closed", defaulted, len(c.limits))
+	}
+}
+
+// checkStrict checks a limit by the strict rules.
+func (c *compiler) checkStrict(spec *RuleSpec, l *Limit) {
+	if !c.opts.Strict || l.Action != ActionLimit {
+		return
+	}
+	same := func(other *Limit) bool { return other.ID == l.ID && other.Plan == l.Plan }
+	if !l.onErrSet && !(l.layer == layerOverride && slices.ContainsFunc(c.undecided, same)) {
+		c.undecided = append(c.undecided, l)
+	}
+	if l.CountsAddresses() && !c.opts.IPSecret {
+		c.fail(spec.Line, "by", "strict: a limit counts addresses, so a secret to hash them with is needed: set privacy.ip_secret_file (--privacy-ip-secret-file)")
+	}
+}
+
+// failUndecided reports the limits without on_error, which the strict rules demand, in one error.
+func (c *compiler) failUndecided() {
+	var names []string
+	for _, l := range c.undecided[:min(len(c.undecided), maxNamed)] {
+		name := "one without an id"
+		if l.ID != "" {
+			name = quote(l.ID)
+		}
+		names = append(names, fmt.Sprintf("%s (line %d)", name, l.Line))
+	}
+	switch more := len(c.undecided) - len(names); {
+	case len(names) == 0:
+	case len(names) == 1:
+		c.fail(c.undecided[0].Line, "on_error", "strict: say open or closed")
+	case more > 0:
+		c.fail(c.undecided[0].Line, "on_error", "strict: say open or closed in each of %d limits: %s and %d more", len(c.undecided), strings.Join(names, ", "), more)
+	default:
+		c.fail(c.undecided[0].Line, "on_error", "strict: say open or closed in each of %d limits: %s", len(names), strings.Join(names, ", "))
 	}
 }
 

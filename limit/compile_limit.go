@@ -30,10 +30,9 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 // compileFields compiles the fields of a limit.
 func (c *compiler) compileFields(spec *RuleSpec, l *Limit) *Limit {
 	before := len(c.problems)
+	c.compilePlace(spec, l)
+	l.broken = len(c.problems) > before
 	c.compileWords(spec, l)
-	l.slots = l.Params.Algorithm == bucket.AlgorithmConcurrency && l.Action == ActionLimit
-	c.compileBy(spec, l)
-	c.compileWhen(spec, l)
 	c.compileRate(spec, l)
 	c.compileCosts(spec, l)
 	c.compileLease(spec, l)
@@ -42,14 +41,35 @@ func (c *compiler) compileFields(spec *RuleSpec, l *Limit) *Limit {
 	for _, id := range spec.Replaces {
 		l.Replaces = append(l.Replaces, id.Value)
 	}
-	if c.opts.Strict && !l.onErrSet && l.Action == ActionLimit {
-		c.fail(spec.Line, "on_error", "strict: say open or closed")
-	}
+	c.checkStrict(spec, l)
 	l.Undivided = l.Params
-	if l.broken = len(c.problems) > before; !l.broken {
+	if len(c.problems) == before {
 		c.divide(l)
 	}
 	return l
+}
+
+// compilePlace compiles the fields that decide with which limits a limit competes, and for which requests. After a
+// mistake in the other ones, it is still compared with the others.
+func (c *compiler) compilePlace(spec *RuleSpec, l *Limit) {
+	c.compileKind(spec, l)
+	l.slots = l.Params.Algorithm == bucket.AlgorithmConcurrency && l.Action == ActionLimit
+	c.compileBy(spec, l)
+	c.compileWhen(spec, l)
+}
+
+// compileKind compiles the group, the mode, the action and the algorithm of a limit.
+func (c *compiler) compileKind(spec *RuleSpec, l *Limit) {
+	l.Group = spec.Group.Value
+	if spec.Group.Set() && !validWord(l.Group) {
+		c.fail(spec.Group.Line, "group", "%s is not a name: use letters, digits, dots, dashes and underscores", quote(l.Group))
+	}
+	l.Mode = word(c, spec.Mode, "mode", modes)
+	l.Action = word(c, spec.Action, "action", actions)
+	l.Params.Algorithm = bucket.AlgorithmTokenBucket
+	if spec.Algorithm.Set() {
+		l.Params.Algorithm = word(c, spec.Algorithm, "algorithm", algorithms)
+	}
 }
 
 // validWord reports whether s can be an id or a dimension's name: its alphabet has none
@@ -78,21 +98,12 @@ var (
 	}
 )
 
+// compileWords compiles the other fields that are one of a few words.
 func (c *compiler) compileWords(spec *RuleSpec, l *Limit) {
-	l.Group = spec.Group.Value
-	if spec.Group.Set() && !validWord(l.Group) {
-		c.fail(spec.Group.Line, "group", "%s is not a name: use letters, digits, dots, dashes and underscores", quote(l.Group))
-	}
-	l.Mode = word(c, spec.Mode, "mode", modes)
-	l.Action = word(c, spec.Action, "action", actions)
 	l.OnError = word(c, spec.OnError, "on_error", onErrors)
 	l.onErrSet, l.missSet = spec.OnError.Set(), spec.Missing.Set()
 	l.Store = word(c, spec.Store, "store", places)
 	l.Missing = word(c, spec.Missing, "missing", missings)
-	l.Params.Algorithm = bucket.AlgorithmTokenBucket
-	if spec.Algorithm.Set() {
-		l.Params.Algorithm = word(c, spec.Algorithm, "algorithm", algorithms)
-	}
 }
 
 // misspelled reports whether the action of a limit is none.
@@ -240,126 +251,10 @@ func conditionMatches(c *condition, value string) bool {
 	return strings.HasPrefix(value, c.prefix)
 }
 
-func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
-	if l.Action != ActionLimit {
-		for _, t := range []struct {
-			text  Text
-			field string
-		}{{spec.Rate, "rate"}, {spec.Slots, "slots"}, {spec.Burst, "burst"}, {spec.Algorithm, "algorithm"}, {spec.Cost, "cost"}, {spec.MaxCost, "max_cost"}, {spec.Lease.first(), "lease"}, {spec.Store, "store"}} {
-			if t.text.Set() {
-				c.fail(t.text.Line, t.field, "action: %s counts nothing: remove one of them", l.Action)
-			}
-		}
-		return
-	}
-	if l.Params.Algorithm.ExpiresPerUnit() {
-		c.checkOneByOne(spec, l)
-	}
-	if l.Params.Algorithm == bucket.AlgorithmConcurrency {
-		c.compileSlots(spec, l)
-		return
-	}
-	if spec.Slots.Set() && l.Params.Algorithm == 0 {
-		return // a misspelling of concurrency
-	}
-	if spec.Slots.Set() {
-		c.fail(spec.Slots.Line, "slots", "only algorithm: concurrency has them: remove it, or say so")
-	}
-	if !spec.Rate.Set() && misspelled(spec, l) {
-		return
-	}
-	if !spec.Rate.Set() {
-		c.fail(spec.Line, "rate", "every limit needs one, COUNT/PERIOD, for example 100/s: to refuse everything say action: deny instead")
-		return
-	}
-	rate, err := bucket.ParseRate(spec.Rate.Value)
-	if err != nil {
-		c.fail(spec.Rate.Line, "rate", "%s: %s", quote(spec.Rate.Value), err)
-		return
-	}
-	l.Rate = rate
-	capacity, ok := c.compileBurst(spec, l)
-	if !ok {
-		return
-	}
-	c.compileCalendar(spec, l)
-	l.Params, err = rate.Params(l.Params.Algorithm, capacity)
-	if err != nil {
-		field, line := "rate", spec.Rate.Line
-		if spec.Burst.Set() {
-			field, line = "burst", spec.Burst.Line
-		}
-		c.fail(line, field, "%s", err)
-		return
-	}
-	c.checkAddressTTL(spec, l)
-}
-
-func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
-	if !spec.Burst.Set() {
-		return l.Rate.Count, true
-	}
-	if l.Params.Algorithm != bucket.AlgorithmTokenBucket {
-		c.fail(spec.Burst.Line, "burst", "only a token_bucket has one: a %s admits COUNT in each window", l.Params.Algorithm)
-		return 0, false
-	}
-	n, err := bucket.ParseDigits(spec.Burst.Value)
-	if err != nil || n < 1 || n > bucket.MaxCapacity {
-		text := quote(spec.Burst.Value) + " is not a burst: write "
-		if meant := inDigits(spec.Burst.Value); meant != "" {
-			text += meant + ", "
-		}
-		c.fail(spec.Burst.Line, "burst", "%sa whole number from 1 to %d", text, int64(bucket.MaxCapacity))
-		return 0, false
-	}
-	return n, true
-}
-
-// inDigits returns the number that a text such as 2k means, or "".
-func inDigits(text string) string {
-	for letter, zeros := range map[string]string{"k": "000", "m": "000000"} {
-		digits, found := strings.CutSuffix(strings.ToLower(strings.TrimSpace(text)), letter)
-		if n, err := bucket.ParseDigits(digits); found && err == nil && n > 0 && n < 1000_000 {
-			return digits + zeros
-		}
-	}
-	return ""
-}
-
-func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {
-	calendar := l.Rate.Calendar != bucket.NotCalendar
-	if calendar && l.Params.Algorithm != bucket.AlgorithmFixedWindow {
-		c.fail(spec.Rate.Line, "rate", "a rate per %s follows the calendar, which only algorithm: fixed_window can: write %d/%s, or that algorithm",
-			l.Rate.Text[strings.IndexByte(l.Rate.Text, '/')+1:], l.Rate.Count, map[bucket.CalendarUnit]string{bucket.CalendarDay: "24h", bucket.CalendarMonth: "30d"}[l.Rate.Calendar])
-		return
-	}
-	if spec.Timezone.Set() && !calendar {
-		c.fail(spec.Timezone.Line, "timezone", "only a rate per day or month has one: remove it")
-		return
-	}
-	if !calendar {
-		return
-	}
-	l.Zone = time.UTC
-	if spec.Timezone.Set() {
-		zone, err := time.LoadLocation(spec.Timezone.Value)
-		if err != nil || spec.Timezone.Value == "Local" || spec.Timezone.Value == "" {
-			c.fail(spec.Timezone.Line, "timezone", "%s is not an IANA time zone: for example Europe/Berlin", quote(spec.Timezone.Value))
-			return
-		}
-		l.Zone = zone
-	}
-	l.Params.Algorithm = bucket.AlgorithmCalendarWindow
-	l.calendar = bucket.NewCalendar(l.Rate.Calendar, l.Zone)
-}
-
 // checkAddressTTL checks that buckets with hashed addresses do not outlive IPMaxTTL.
 func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 	if !l.CountsAddresses() {
 		return
-	}
-	if c.opts.Strict && !c.opts.IPSecret {
-		c.fail(spec.Line, "by", "strict: a limit counts addresses, so a secret to hash them with is needed: set privacy.ip_secret_file (--privacy-ip-secret-file)")
 	}
 	lives := 2 * l.Params.Period
 	switch l.Params.Algorithm {

@@ -274,26 +274,37 @@ func (l *Limit) groupKey() string {
 }
 
 // checkTies reports limits of one group that are equally specific and that one request
-// could match. Shadow limits do not compete with enforced ones.
+// could match, once for each but the first of them. Shadow limits do not compete with enforced ones.
 func (c *compiler) checkTies(g []*Limit) {
 	for i, a := range g {
 		for _, b := range g[i+1:] {
 			if compareRank(a, b) != 0 {
 				break
 			}
-			pair := [2]int{min(a.Line, b.Line), max(a.Line, b.Line)}
-			if a.Mode != b.Mode || a.broken || b.broken || !canMeet(a, b) || c.checked[pair] {
+			later := b
+			if a.Line > b.Line {
+				later = a
+			}
+			if a.Mode != b.Mode || a.broken || b.broken || !canMeet(a, b) || c.tied[later.entry()] {
 				continue
 			}
-			if c.checked == nil {
-				c.checked = map[[2]int]bool{}
+			if c.tied == nil {
+				c.tied = map[entry]bool{}
 			}
-			c.checked[pair] = true
-			c.fail(pair[1], "when", "limits %s (line %d) and %s (line %d) are equally specific and one request could meet both: make one more specific, or give it a group of its own",
+			c.tied[later.entry()] = true
+			c.fail(later.Line, "when", "limits %s (line %d) and %s (line %d) are equally specific and one request could meet both: make one more specific, or give it a group of its own",
 				quote(a.ID), a.Line, quote(b.ID), b.Line)
 		}
 	}
 }
+
+// entry is where a limit stands in the file: plans may share it.
+type entry struct {
+	line int
+	id   string
+}
+
+func (l *Limit) entry() entry { return entry{l.Line, l.ID} }
 
 // checkTenantConditions reports conditions on tenants to which the limit never applies.
 func (c *compiler) checkTenantConditions() {

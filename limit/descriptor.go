@@ -83,6 +83,7 @@ func CompileDescriptor(spec *RuleSpec) (*Limit, []Problem) {
 	if !own.Algorithm.Set() {
 		own.Algorithm = Text{"fixed_window", max(1, spec.Line)}
 	}
+	c.compileKind(&own, l)
 	c.compileWords(&own, l)
 	if l.Params.Algorithm.ExpiresPerUnit() {
 		c.fail(own.Algorithm.Line, "algorithm", "%s is not for descriptors: use token_bucket, sliding_window or fixed_window", l.Params.Algorithm)

@@ -35,6 +35,52 @@ func TestReplayLacking(t *testing.T) {
 	}
 }
 
+// TestReplayUnmet: a dimension that limits need and no request has is reported, in the report and in its JSON.
+func TestReplayUnmet(t *testing.T) {
+	dir := t.TempDir()
+	log, limits := filepath.Join(dir, "access.log"), filepath.Join(dir, "limits.yaml")
+	for name, content := range map[string]string{
+		log: `203.0.113.7 - - [01/Mar/2026:10:00:05 +0000] "GET /a HTTP/1.1" 200 1` + "\n",
+		limits: `version: 1
+default_plan: p
+plans:
+  p:
+    - {id: key-api, by: [tenant, x_api_key], rate: 5/s}
+    - {id: key-day, by: [tenant, x_api_key], group: day, rate: 5/h}
+    - {id: path, by: [tenant], when: {path: /a}, rate: 5/s}
+    - {id: chain, by: [tenant, session|ip], rate: 5/s}
+    - {id: shared, by: [tenant, device], missing: share, rate: 5/s}
+    - {id: off, by: [tenant, region], mode: off, rate: 5/s}
+`,
+	} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const key = "no request has x_api_key, which limits key-api and key-day need: --dim x_api_key=TEMPLATE"
+	const path = "no request has path, which limit path needs: --dim path={path}"
+	for _, row := range []struct {
+		args []string
+		want []string
+		not  string
+	}{
+		{nil, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has session"},
+		{[]string{"--compare", limits}, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has device"},
+		{[]string{"--json"}, []string{`"` + key + `"`, `"` + path + `"`}, "region"},
+		{[]string{"--dim", "path={path}", "--dim", "x_api_key={ua_family}-"}, nil, "WARNING"},
+	} {
+		out, errs, code := command(append(append([]string{"replay", "--limits", limits}, row.args...), log)...)
+		for _, want := range row.want {
+			if strings.Count(out, want) != 1 {
+				t.Errorf("%s: %s%s, want once %s", row.args, out, errs, want)
+			}
+		}
+		if code != exitOK || strings.Contains(out, row.not) {
+			t.Errorf("%s: exit %d, %s%s", row.args, code, out, errs)
+		}
+	}
+}
+
 // TestLintWithoutStrict: flags that only --strict uses are reported without it.
 func TestLintWithoutStrict(t *testing.T) {
 	for _, row := range []struct{ args, want string }{

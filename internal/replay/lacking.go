@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // noWord is what a template makes of a line that has none of its fields.
@@ -15,8 +18,8 @@ const manyLack = 10
 
 // lacking counts the lines that have no value for a template.
 type lacking struct {
-	requests, tenant int64
-	dims             map[string]int64
+	requests, tenant, op, ip int64
+	dims                     map[string]int64
 }
 
 // addDim counts a line without a value for a dimension.
@@ -44,4 +47,90 @@ func (l *lacking) warn(opts *Options) {
 			opts.Warn(fmt.Sprintf("no line of the log has a value for --dim %s=%s: no request has that dimension", name, opts.Dims[name]))
 		}
 	}
+}
+
+// logFields are the names of dimensions that templates have as fields.
+var logFields = []string{"method", "path", "status", "user", "host", "referer_host", "ua_family"}
+
+// unmet returns a warning for each dimension that limits of a set need and no request has: no request meets
+// these limits. Of one that a template names, warn says it.
+func (l *lacking) unmet(set *limit.Set, opts *Options) (warnings []string) {
+	needed := map[string][]string{} // the limits, by dimension
+	var names []string
+	need := func(name string, by *limit.Limit) {
+		if l.has(name, opts) || slices.Contains(needed[name], by.ID) {
+			return
+		}
+		if needed[name] == nil {
+			names = append(names, name)
+		}
+		needed[name] = append(needed[name], by.ID)
+	}
+	for _, of := range set.All() {
+		if of.Mode == limit.ModeOff {
+			continue
+		}
+		for _, clause := range of.Clauses() {
+			need(clause.Dim, of)
+		}
+		if of.Missing == limit.MissingShare {
+			continue
+		}
+		for _, name := range of.Level() {
+			need(name, of)
+		}
+	}
+	for _, name := range names {
+		if first, _, _ := strings.Cut(name, "|"); opts.Dims[first] == nil {
+			warnings = append(warnings, fmt.Sprintf("no request has %s, which %s: %s", name, needs(needed[name]), howToHave(first)))
+		}
+	}
+	return warnings
+}
+
+// has reports whether a request has a dimension, or one of a chain.
+func (l *lacking) has(name string, opts *Options) bool {
+	for choice := range strings.SplitSeq(name, "|") {
+		var without int64
+		switch choice {
+		case "tenant":
+		case "op":
+			without = l.op
+		case "ip":
+			without = l.ip
+		default:
+			if opts.Dims[choice] == nil {
+				continue
+			}
+			without = l.dims[choice]
+		}
+		if without < l.requests {
+			return true
+		}
+	}
+	return false
+}
+
+// needs says which limits need a dimension.
+func needs(ids []string) string {
+	switch len(ids) {
+	case 1:
+		return "limit " + ids[0] + " needs"
+	case 2:
+		return "limits " + ids[0] + " and " + ids[1] + " need"
+	}
+	return fmt.Sprintf("limits %s and %d more need", ids[0], len(ids)-1)
+}
+
+// howToHave says by which flag requests have a dimension.
+func howToHave(name string) string {
+	switch {
+	case name == "op":
+		return "--op TEMPLATE"
+	case name == "ip":
+		return "the lines of the log have no addresses"
+	case slices.Contains(logFields, name):
+		return "--dim " + name + "={" + name + "}"
+	}
+	return "--dim " + name + "=TEMPLATE"
 }

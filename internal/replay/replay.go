@@ -241,9 +241,12 @@ func (s *source) request(e *accesslog.Entry) limit.Request {
 	}
 	if req.Op == noWord {
 		req.Op = ""
+		s.lacking.op++
 	}
 	if addr, err := netip.ParseAddr(e.RemoteAddr); err == nil && addr.Zone() == "" {
 		req.Addr = addr.Unmap()
+	} else {
+		s.lacking.ip++
 	}
 	for name, template := range s.opts.Dims {
 		v := cut(template.Expand(e), limit.MaxNameBytes)

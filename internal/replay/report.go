@@ -96,6 +96,7 @@ const (
 
 // tally adds up outcomes.
 type tally struct {
+	set    *limit.Set
 	report Report
 	limits []LimitReport
 	denied map[string]int64
@@ -104,7 +105,7 @@ type tally struct {
 }
 
 func newTally(set *limit.Set, remote bool) *tally {
-	t := &tally{denied: map[string]int64{}}
+	t := &tally{set: set, denied: map[string]int64{}}
 	for _, id := range set.IDs {
 		r := LimitReport{ID: id, WouldDeny: new(int64)}
 		if remote && hasShadow(set, id) {
@@ -245,6 +246,7 @@ func (t *tally) finish(s *source) *Report {
 	if r.Foreign > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by limits that are not in this file", r.Foreign))
 	}
+	r.Warnings = append(r.Warnings, s.lacking.unmet(t.set, &s.opts)...)
 	return r
 }
 

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -121,6 +122,14 @@ func writeUnparsed(w io.Writer, count int64, sample []string) {
 
 // Write prints the comparison for people.
 func (c *Comparison) Write(w io.Writer, oldName, newName string) {
+	for _, warning := range c.Old.Warnings {
+		fmt.Fprintf(w, "WARNING: %s\n", warning)
+	}
+	for _, warning := range c.New.Warnings {
+		if !slices.Contains(c.Old.Warnings, warning) {
+			fmt.Fprintf(w, "WARNING: %s\n", warning)
+		}
+	}
 	fmt.Fprintf(w, "old: %s\nnew: %s\n", oldName, newName)
 	fmt.Fprintf(w, "%s: %d newly denied, %d newly admitted\n\n", requests(c.Old.Requests), c.NewlyDenied, c.NewlyAdmitted)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
