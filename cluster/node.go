@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,10 +37,12 @@ type node struct {
 	// stop ends run of the pipeline; only Store.Run uses it.
 	stop context.CancelFunc
 	// sick is when the node began to fail, in nanoseconds since the epoch, and 0 while it does not fail.
-	sick atomic.Int64
-	// degraded is set while the last line about health in the log reports the node as failing.
-	degraded atomic.Bool
+	// It is read without health too.
+	sick     atomic.Int64
 	reported logthrottle.Throttle
+	health   sync.Mutex // guards degraded, and changes of sick
+	// degraded is set while the last line about health in the log reports the node as failing.
+	degraded bool
 }
 
 // clientOptions returns the options of every client connection: there are no retries, and
@@ -130,7 +133,7 @@ func (n *node) changed(t breaker.Transition, outage func(time.Duration)) {
 type orphan struct {
 	*node
 	slot  uint16
-	since time.Time // when its first call failed, or when it was reported as failing
+	since time.Time // when its first call failed
 	open  bool      // its breaker was open
 }
 
@@ -167,15 +170,24 @@ func (s *Store) adoptOrphans(t *topology) {
 // bounded, so that a node which alternates does not flood the log: a failure behind a recovery has its
 // line, further ones have none until reportPause has passed.
 func (n *node) reportHealth(err error) {
+	if err == nil && n.sick.Load() == 0 {
+		return // the usual case, without a lock
+	}
+	n.health.Lock()
+	defer n.health.Unlock()
 	switch {
-	case err != nil:
+	case err == nil:
+		n.sick.Store(0)
+		if n.degraded {
+			n.degraded = false
+			n.log.Info("store recovered", "node", n.addr)
+		}
+	default:
 		n.sick.CompareAndSwap(0, time.Now().UnixNano())
-		if !n.degraded.Load() && n.reported.Allow() {
-			n.degraded.Store(true)
+		if !n.degraded && n.reported.Allow() {
+			n.degraded = true
 			n.log.Warn("store degraded, using backstop", append([]any{"node", n.addr}, failureOf(err)...)...)
 		}
-	case n.sick.Load() != 0 && n.sick.Swap(0) != 0 && n.degraded.Swap(false):
-		n.log.Info("store recovered", "node", n.addr)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,13 +101,15 @@ func TestReplacedWithoutOpenBreaker(t *testing.T) {
 // takes less than reportPause.
 func TestReplacedAfterABlip(t *testing.T) {
 	f := openFailover(t)
-	degraded := func() int { return strings.Count(f.log.String(), "store degraded") }
+	degraded := func() bool {
+		return strings.LastIndex(f.log.String(), "store degraded") > strings.LastIndex(f.log.String(), "store recovered")
+	}
 	f.master.Stop()
-	f.checkUntil(t, "a line about the master", func() bool { return degraded() == 1 })
+	f.checkUntil(t, "a line about the master", degraded)
 	f.master.Cont()
-	f.checkUntil(t, "its recovery", func() bool { return strings.Contains(f.log.String(), "store recovered") })
+	f.checkUntil(t, "its recovery", func() bool { return !degraded() })
 	f.master.Kill()
-	f.checkUntil(t, "a second line about the master", func() bool { return degraded() == 2 })
+	f.checkUntil(t, "a second line about the master", degraded)
 	f.replica.CLI(t, "REPLICAOF", "NO", "ONE")
 	f.checkUntil(t, "a line about the replacement", func() bool { return strings.Contains(f.log.String(), "unresponsive master replaced") })
 }
@@ -133,6 +136,22 @@ func TestHealthLines(t *testing.T) {
 			t.Errorf("%d lines after the pause, failing since %d, want %d", d, n.sick.Load(), since)
 		}
 	})
+}
+
+// TestHealthLineOnce: calls that fail at the same time make one line.
+func TestHealthLineOnce(t *testing.T) {
+	for range 1000 {
+		log := new(syncbuffer.Buffer)
+		n := &node{addr: "a", log: slog.New(slog.NewTextHandler(log, nil)), reported: logthrottle.Throttle{Period: reportPause, Lines: 2}}
+		var calls sync.WaitGroup
+		for range 8 {
+			calls.Go(func() { n.reportHealth(context.DeadlineExceeded) })
+		}
+		calls.Wait()
+		if d := strings.Count(log.String(), "degraded"); d != 1 {
+			t.Fatalf("%d lines:\n%s", d, log)
+		}
+	}
 }
 
 // TestPingShards: a ping shows a master that is gone before any check fails, and that it is back.

@@ -39,7 +39,7 @@ plans:
 	}
 	defer func() { _ = a.Body.Close() }()
 	body, err := io.ReadAll(a.Body)
-	want := `#abnormal-usage-detected","title":"Request not satisfied due to detection of abnormal request pattern","status":429,"detail":"The limit counts by tenant and user: the request lacks one of them.","violated-policies":["user"]}`
+	want := `#abnormal-usage-detected","title":"Request not satisfied due to detection of abnormal request pattern","status":429,"detail":"The limit counts by user, which the request lacks.","violated-policies":["user"]}`
 	if err != nil || a.StatusCode != http.StatusTooManyRequests || !strings.HasSuffix(strings.TrimSpace(string(body)), want) {
 		t.Errorf("/check: %s %s, %v", a.Status, body, err)
 	}

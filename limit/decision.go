@@ -109,6 +109,8 @@ type Decision struct {
 	ResetAfter int64  // ms until it is full again
 	Binding    *Limit // nil when no limit matched
 	Source     Source
+	// Refused reports that the binding limit denies the request without a bucket: see Item.Refused.
+	Refused bool
 	// Item is the binding item's index among the request's items, -1 when no
 	// limit matched.
 	Item int
@@ -123,11 +125,8 @@ func (d *Decision) LimitID() string {
 }
 
 // LacksDimension reports that the binding limit denies the request since this lacks a dimension, by missing:
-// deny. Its bucket was not read then.
-func (d *Decision) LacksDimension() bool {
-	return d.Binding != nil && d.Binding.Missing == MissingDeny && d.Binding.Action == ActionLimit &&
-		!d.Allowed && d.Source == SourcePolicy && d.RetryAfter == bucket.Never
-}
+// deny.
+func (d *Decision) LacksDimension() bool { return d.Refused && d.Binding.Action == ActionLimit }
 
 // Merge makes the decision from a request's items: all enforced ones must admit. If they
 // do, the one with the smallest part of its capacity left binds, else the denying one
@@ -152,6 +151,7 @@ func Merge(items []Item) Decision {
 	}
 	it := &items[d.Item]
 	d.decidedBy(it.Limit, &it.Verdict, d.Item)
+	d.Refused = it.Refused()
 	switch {
 	case refused:
 		d.Source = SourcePolicy
@@ -172,11 +172,11 @@ func MergeFast(items []FastItem, d *Decision) {
 			n = i
 		}
 	}
-	d.Source = SourceStore
+	d.Source, d.Refused = SourceStore, false
 	d.decidedBy(items[n].Limit, &items[n].Verdict, n)
 }
 
-// decidedBy sets all fields but the source to those of the binding item.
+// decidedBy sets all fields but Source and Refused to those of the binding item.
 func (d *Decision) decidedBy(l *Limit, v *bucket.Verdict, item int) {
 	d.Allowed, d.Binding, d.Item = v.Allowed, l, item
 	d.Limit, d.Remaining = l.Params.Capacity, v.Remaining
@@ -201,7 +201,7 @@ func Alone(items []Item, id string) (d Decision, ok bool) {
 		return d, false
 	}
 	it := &items[d.Item]
-	d.Source = it.Source
+	d.Source, d.Refused = it.Source, it.Refused()
 	d.decidedBy(it.Limit, &it.Verdict, d.Item)
 	return d, true
 }

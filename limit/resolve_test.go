@@ -262,10 +262,15 @@ func TestMerge(t *testing.T) {
 		{"never is the longest", []limit.Item{item(a, false, 0, 8, limit.SourceStore), item(b, false, 5, bucket.Never, limit.SourceStore)}, "false b store -1"},
 		{"degraded anywhere", []limit.Item{item(a, true, 1, 0, limit.SourceStore), item(b, true, 1<<39, 0, limit.SourceBackstop)}, "true a backstop 0"},
 		{"refused by policy beside a longer wait", []limit.Item{item(a, false, 0, 100, limit.SourcePolicy), item(b, false, 0, 7000, limit.SourceStore)}, "false b policy 7000"},
-		{"policy stays policy", []limit.Item{item(a, false, 0, bucket.Never, limit.SourcePolicy), item(b, true, 1<<39, 0, limit.SourceBackstop)}, "false a policy -1"},
+		{"policy stays policy", []limit.Item{item(a, false, 0, bucket.Never, limit.SourcePolicy), item(b, true, 1<<39, 0, limit.SourceBackstop)}, "false a policy -1 refused"},
+		{"too costly beside a refusal with a wait", []limit.Item{item(a, false, 5, bucket.Never, limit.SourceStore), item(b, false, 0, 100, limit.SourcePolicy)}, "false a policy -1"},
 	} {
 		d := limit.Merge(c.items)
-		if got := fmt.Sprintf("%v %s %s %d", d.Allowed, d.LimitID(), d.Source, d.RetryAfter); got != c.want {
+		got := fmt.Sprintf("%v %s %s %d", d.Allowed, d.LimitID(), d.Source, d.RetryAfter)
+		if d.Refused {
+			got += " refused"
+		}
+		if got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}

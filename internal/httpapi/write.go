@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -156,7 +157,12 @@ func detailOf(d *limit.Decision) string {
 	case d.Binding != nil && d.Binding.Action == limit.ActionDeny:
 		return "These requests are refused."
 	case d.LacksDimension():
-		return "The limit counts by " + strings.Join(d.Binding.Level(), " and ") + ": the request lacks one of them."
+		// Each request has a tenant.
+		level := slices.DeleteFunc(d.Binding.Level(), func(name string) bool { return name == "tenant" })
+		if len(level) == 1 {
+			return "The limit counts by " + level[0] + ", which the request lacks."
+		}
+		return "The limit counts by " + strings.Join(level, " and ") + ": the request lacks one of them."
 	case d.RetryAfter < 0:
 		return "The request costs more than the limit has when nothing is used."
 	default:

@@ -16,8 +16,8 @@ const (
 	rawPathsPause = 10 * time.Second
 	// rawPathsQuiet is the shortest time between two warnings.
 	rawPathsQuiet = time.Hour
-	// manyRawPaths is how many operations make one that is taken for a route. An API may have a few routes
-	// that differ in numbers, such as /2024/report and /2025/report, and hardly so many.
+	// manyRawPaths is the number of operations with one route from which on they are reported. An API may
+	// have a few that differ in numbers, such as /2024/report and /2025/report, and hardly so many.
 	manyRawPaths = 64
 	// comparedOps bounds the operations that are compared; limiter.Top has fewer.
 	comparedOps = 1024
@@ -39,7 +39,9 @@ func (p *Proxy) watchRawPaths(ctx context.Context) error {
 
 // countsByOp reports whether a limit counts by op.
 func countsByOp(set *limit.Set) bool {
-	return slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return slices.Contains(l.Level(), "op") })
+	return slices.ContainsFunc(set.Limits, func(l *limit.Limit) bool {
+		return l.Mode != limit.ModeOff && slices.Contains(l.Level(), "op")
+	})
 }
 
 // rawPaths returns the route that most of the operations would have without the numbers in their paths, how
@@ -53,7 +55,7 @@ func rawPaths(ops []limiter.HotOperation) (route, example string, n int) {
 			continue
 		}
 		if counts[r]++; counts[r] == 1 {
-			examples[r] = op
+			examples[r], _, _ = strings.Cut(op, "?") // queries have secrets
 		}
 		if counts[r] > n {
 			route, n = r, counts[r]

@@ -30,9 +30,9 @@ func TestRawPaths(t *testing.T) {
 		n              int
 	}{
 		"none":      {nil, "", "", 0},
-		"raw paths": {raw, "GET /v1/users/{id}/posts", raw[0], 100},
+		"raw paths": {raw, "GET /v1/users/{id}/posts", "GET /v1/users/0/posts", 100},
 		"templates": {templates, "", "", 0},
-		"queries":   {[]string{"GET /?q=a", "GET /?q=b", "GET /x"}, "GET /", "GET /?q=a", 2},
+		"queries":   {[]string{"GET /?q=a", "GET /?q=b", "GET /x"}, "GET /", "GET /", 2},
 		"years":     {[]string{"GET /2024/report", "GET /2025/report", "-", ""}, "GET /{id}/report", "GET /2024/report", 2},
 	} {
 		var ops []limiter.HotOperation
