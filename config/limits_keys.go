@@ -58,7 +58,7 @@ func knownKeys(unknown, field string, names []string) string {
 }
 
 // banKeys are keys that keep a tenant out in other limiters.
-var banKeys = []string{"banned", "ban", "blocked", "block", "deny", "denied", "disabled", "enabled", "suspended", "blacklist", "blacklisted"}
+var banKeys = []string{"banned", "ban", "blocked", "block", "deny", "denied", "disabled", "suspended", "blacklist", "blacklisted"}
 
 // overriddenKeys are keys of a limit that an override may have, beside limitKeys.
 var overriddenKeys = []string{"warn", "enforce", "action", "missing", "timezone", "cost", "max_cost", "store"}

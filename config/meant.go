@@ -117,6 +117,9 @@ func meantWhole(text string) int {
 	if parts == nil {
 		return 0
 	}
+	if whole, fraction, found := strings.Cut(parts[1], "."); found && len(whole) <= 3 && len(fraction) == 3 && parts[2] == "" {
+		return 0 // 1.000 is a thousand to many people
+	}
 	number, _ := strconv.ParseFloat(strings.NewReplacer(",", "", "_", "", "'", "", " ", "").Replace(parts[1]), 64)
 	switch strings.ToLower(parts[2]) {
 	case "k":

@@ -26,7 +26,7 @@ func TestNotDuration(t *testing.T) {
 func TestNotWhole(t *testing.T) {
 	for text, want := range map[string]string{
 		"1k": "1000", "1.5k": "1500", "2M": "2000000", "10,000": "10000", "1_000_000": "1000000", "100/s": "100", "5k/s": "5000", "7.0": "7",
-		"": "99", "x": "99", "1.5": "99", "1,5": "99", "1kk": "99", "-1k": "99", "0k": "99", "9M": "99", "1e3": "99",
+		"": "99", "x": "99", "1.5": "99", "1.000": "99", "12.000/s": "99", "1.000k": "1000", "1,5": "99", "1kk": "99", "-1k": "99", "0k": "99", "9M": "99", "1e3": "99",
 	} {
 		if got := NotWhole(text, "99", 1, 5_000_000); !strings.HasSuffix(got, "for example "+want) {
 			t.Errorf("%s: %s; want %s", text, got, want)

@@ -43,15 +43,14 @@ var (
 	// methodAlone matches an op that begins with a method in small letters, or with one that not exactly one
 	// blank separates from its path.
 	methodAlone = regexp.MustCompile(`^((?i:get|post|put|patch|delete|head|options))(\s*)/`)
-	// pathAlone matches a path without a method.
-	pathAlone = regexp.MustCompile(`^/`)
 	// grpcMethod matches the path of a method of gRPC, which is an op as it is: its service has a package.
 	grpcMethod = regexp.MustCompile(`^/[\w*]+\.[\w.*]+(/\w*)?\*?$`)
 	// urlAlone matches a URL, with a method or without.
 	urlAlone = regexp.MustCompile(`^(?i:([a-z]+)\s+)?(?i:https?)://[^/]*(/.*)?$`)
 )
 
-// usualOp returns the op that most callers write in the place of another one, or "".
+// usualOp returns the op that gateways and middlewares send in the place of another one, or "". Of an op
+// without a method, theirs is not known.
 func usualOp(op string) string {
 	if m := methodAlone.FindStringSubmatch(op); m != nil {
 		return strings.ToUpper(m[1]) + " " + op[len(m[1])+len(m[2]):]
@@ -59,7 +58,7 @@ func usualOp(op string) string {
 	if m := urlAlone.FindStringSubmatch(op); m != nil {
 		return strings.ToUpper(cmp.Or(m[1], "POST")) + " " + cmp.Or(m[2], "/")
 	}
-	if pathAlone.MatchString(op) && !grpcMethod.MatchString(op) {
+	if strings.HasPrefix(op, "/") && !grpcMethod.MatchString(op) {
 		return "POST " + op
 	}
 	return ""
@@ -67,13 +66,16 @@ func usualOp(op string) string {
 
 // noteMethods notes once for a file that a condition is on an op as callers seldom write it.
 func (c *compiler) noteMethods() {
-	for _, l := range c.limits {
+	for _, l := range c.set.Limits {
 		for _, w := range l.when {
-			usual := usualOp(w.text)
-			if w.kind != propertyOp || usual == "" || usual == w.text {
+			if w.kind != propertyOp {
 				continue
 			}
-			c.warn(l.Line, "when.op", "%q holds only for an op that is written so, with its letters and blanks: most callers write %q", w.text, usual)
+			usual := usualOp(w.text)
+			if usual == "" || usual == w.text {
+				continue
+			}
+			c.warn(l.Line, "when.op", "%q holds only for an op that is written so, with its letters and blanks: gateways and middlewares send a method, a blank and a path, for example %q", w.text, usual)
 			c.warnings[len(c.warnings)-1].Note = true
 			return
 		}

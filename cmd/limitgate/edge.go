@@ -35,8 +35,8 @@ const maxTemplateBytes = 4 << 20
 
 // edgeFlags are the flags of edge render.
 type edgeFlags struct {
-	kind, check string
-	opts        edge.Options
+	kind, scope, check string
+	opts               edge.Options
 }
 
 // edgeCommands are the commands of edge.
@@ -80,7 +80,7 @@ func (f *edgeFlags) register(fs *flag.FlagSet) {
 		kinds = append(kinds, string(k))
 	}
 	fs.StringVar(&f.kind, "kind", "", "`"+strings.Join(kinds, "|")+"`: what to render")
-	fs.StringVar(&f.opts.Scope, "scope", "", "`CLOUDFRONT|REGIONAL`: what the web ACL stands before")
+	fs.StringVar(&f.scope, "scope", "", "`CLOUDFRONT|REGIONAL`: what the web ACL stands before")
 	fs.Float64Var(&f.opts.Margin, "margin", edge.DefaultMargin, "`times` what limits admit at most in a window of waf, from 1 on")
 	fs.StringVar(&f.opts.APIKeyHeader, "api-key-header", "", "`header` with a tenant's key, for a rule of waf by key")
 	fs.StringVar(&f.opts.ForwardedIPHeader, "forwarded-ip-header", "", "`header` with the client's address, which what stands in front overwrites")
@@ -131,7 +131,7 @@ func runEdgeRender(_ context.Context, env *environment, args []string) int {
 
 // complete checks the flags, and which of them go with a kind.
 func (f *edgeFlags) complete(fs *flag.FlagSet) error {
-	f.opts.Kind, f.opts.Scope = edge.Kind(strings.ToLower(f.kind)), strings.ToUpper(f.opts.Scope)
+	f.opts.Kind, f.opts.Scope = edge.Kind(strings.ToLower(f.kind)), strings.ToUpper(f.scope)
 	given := map[string]bool{}
 	fs.Visit(func(flag *flag.Flag) { given[flag.Name] = true })
 	switch f.opts.Kind {
@@ -178,7 +178,7 @@ func (f *edgeFlags) checkWAF() error {
 	case "":
 		return errors.New("--scope is needed: CLOUDFRONT for a distribution, REGIONAL for a load balancer or an API")
 	default:
-		return fmt.Errorf("there is no scope %.64q: say CLOUDFRONT or REGIONAL", f.opts.Scope)
+		return fmt.Errorf("there is no scope %.64q: say CLOUDFRONT or REGIONAL", f.scope)
 	}
 	if !(f.opts.Margin >= edge.MinMargin && f.opts.Margin <= edge.MaxMargin) {
 		return fmt.Errorf("--margin is a number from %d to %d: below %[1]d, the edge would deny what the limits admit", edge.MinMargin, edge.MaxMargin)

@@ -104,7 +104,7 @@ func TestEdgeMistakes(t *testing.T) {
 		{[]string{"edge", "render", sample}, "--kind is needed: waf, cloudfront or usage-plans"},
 		{[]string{"edge", "render", "--kind", "usage-plan", sample}, "there is no kind \"usage-plan\"; did you mean usage-plans?"},
 		{[]string{"edge", "render", "--kind", "waf", sample}, "--scope is needed: CLOUDFRONT for a distribution, REGIONAL for a load balancer or an API"},
-		{[]string{"edge", "render", "--kind", "waf", "--scope", "regonal", sample}, "there is no scope \"REGONAL\": say CLOUDFRONT or REGIONAL"},
+		{[]string{"edge", "render", "--kind", "waf", "--scope", "regonal", sample}, "there is no scope \"regonal\": say CLOUDFRONT or REGIONAL"},
 		{[]string{"edge", "render", "--kind", "waf", "--scope", "REGIONAL", "--margin", "0.5", sample}, "below 1, the edge would deny what the limits admit"},
 		{[]string{"edge", "render", "--kind", "waf", "--scope", "REGIONAL", "--margin", "NaN", sample}, "--margin is a number from 1 to 1000"},
 		{[]string{"edge", "render", "--kind", "waf", "--scope", "REGIONAL", "--api-key-header", "X Key", sample}, "is not the name of a header: letters, digits, - and _, such as X-Api-Key"},

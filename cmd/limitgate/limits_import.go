@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/limitimport"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -166,7 +167,7 @@ func importEnvoy(path string, flags folderFlags, tenantKey string) (limitimport.
 		return limitimport.Result{}, err
 	}
 	if keys := limitimport.EnvoyKeys(c.Config); tenantKey != defaultTenantKey && !slices.Contains(keys, tenantKey) {
-		return limitimport.Result{}, fmt.Errorf("--tenant-key: no descriptor has the key %s%s; the keys are %.200s", config.Quote(tenantKey), didYouMean(tenantKey, keys), strings.Join(keys, ", "))
+		return limitimport.Result{}, fmt.Errorf("--tenant-key: no descriptor has the key %s%s; the keys are %.200s", config.Quote(tenantKey), didYouMean(tenantKey, keys), table.Printable(strings.Join(keys, ", ")))
 	}
 	return limitimport.Envoy(c.Config, problems, tenantKey), nil
 }

@@ -35,8 +35,8 @@ func openLog(ctx context.Context, env *environment, path string) (io.ReadCloser,
 // waitingChunk is the size of the pieces that a waitingReader reads, in bytes.
 const waitingChunk = 64 << 10
 
-// waitingReader reads what may not be there yet. Its goroutine ends with the input, or with the process: no
-// call can interrupt it.
+// waitingReader reads an input that may block, in a goroutine of its own. The goroutine ends with the input,
+// or with the process: no call can interrupt it.
 type waitingReader struct {
 	ctx    context.Context
 	chunks chan []byte // closed at the end of the input
@@ -57,7 +57,7 @@ func newWaitingReader(ctx context.Context, open func() (io.Reader, error)) *wait
 			select {
 			case r.chunks <- chunk[:n]:
 			case <-ctx.Done():
-				return
+				err = errLogInterrupted
 			}
 		}
 		r.err = err

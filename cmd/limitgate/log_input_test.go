@@ -44,6 +44,11 @@ func TestLogInput(t *testing.T) {
 	}
 }
 
+// zeros is an input that never ends.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+
 // TestLogInterrupted: a signal ends the wait for a log that does not come, and for the writer of a named pipe.
 func TestLogInterrupted(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -62,6 +67,24 @@ func TestLogInterrupted(t *testing.T) {
 		if _, err := in.Read(make([]byte, 1)); !errors.Is(err, errLogInterrupted) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	endless, _, err := openLog(ctx, &environment{stdin: zeros{}}, "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	for range 1000 {
+		var n int
+		if n, err = endless.Read(make([]byte, waitingChunk)); err != nil {
+			break
+		}
+		if n == 0 {
+			t.Fatal("a read of nothing without an error")
+		}
+	}
+	if !errors.Is(err, errLogInterrupted) {
+		t.Errorf("an endless input: %v", err)
 	}
 	// The goroutine that opens the pipe ends.
 	w, err := os.OpenFile(pipe, os.O_WRONLY, 0)

@@ -61,6 +61,9 @@ func fieldsOf(of reflect.Type) (names []string) {
 
 // kindOf returns the form in JSON of the values of a type.
 func kindOf(of reflect.Type) string {
+	if of == nil {
+		return "another type"
+	}
 	switch of.Kind() {
 	case reflect.String:
 		return "a text"

@@ -17,7 +17,10 @@ import (
 // one level, where the most specific limit applies as it does there. The warnings of the configuration
 // are remarks.
 func Envoy(c *rlsconfig.Config, warnings rlsconfig.Problems, tenantKey string) Result {
-	e := &envoy{tenantKey: tenantKey, domains: c.Domains()}
+	e := &envoy{tenantKey: tenantKey, tenantName: "tenant-key", domains: c.Domains()}
+	for keys := EnvoyKeys(c); slices.Contains(keys, e.tenantName); {
+		e.tenantName += "-"
+	}
 	for _, w := range warnings {
 		text := w.Text
 		if w.Field != "" {
@@ -50,9 +53,10 @@ func Envoy(c *rlsconfig.Config, warnings rlsconfig.Problems, tenantKey string) R
 // envoy is a configuration of envoyproxy/ratelimit that is being read.
 type envoy struct {
 	draft
-	tenantKey string
-	domains   []string
-	rules     []envoyRule
+	tenantKey  string // the key whose values are tenants
+	tenantName string // the dimension of the key "tenant", if that is another one
+	domains    []string
+	rules      []envoyRule
 }
 
 // envoyRule is a rule with the descriptors of its levels.
@@ -202,8 +206,8 @@ func (e *envoy) dimension(d *rlsconfig.Descriptor) string {
 		return "tenant"
 	case "remote_address":
 		return "ip"
-	case "tenant": // the tenant is the value of another key
-		return "tenant-key"
+	case "tenant":
+		return e.tenantName
 	case "op", "ip":
 		return d.Key
 	}

@@ -33,6 +33,25 @@ func TestEnvoy(t *testing.T) {
 	}
 }
 
+// TestEnvoyTenantNames: the key named tenant, where tenants are the values of another one, has a dimension of
+// its own.
+func TestEnvoyTenantNames(t *testing.T) {
+	const file = "domain: d\ndescriptors:\n" +
+		"  - {key: tenant, rate_limit: {unit: hour, requests_per_unit: 1}}\n" +
+		"  - {key: tenant-key, rate_limit: {unit: hour, requests_per_unit: 2}}\n" +
+		"  - {key: route, rate_limit: {unit: hour, requests_per_unit: 3}}\n"
+	c, problems := rlsconfig.Parse([]rlsconfig.File{{Name: "d.yaml", Content: []byte(file)}}, rlsconfig.Options{})
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	got := describe(Envoy(c, problems, "route"), nil)
+	for _, want := range []string{"by: [tenant-key], rate: 2/h", "by: [tenant-key-], rate: 1/h", "by: [tenant], rate: 3/h"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+}
+
 // drawnKeys and drawnValues are the words of random configurations: few, so that rules overlap.
 var (
 	drawnKeys   = []string{"tenant", "user", "path"}

@@ -20,17 +20,25 @@ func readYAML(content []byte) (*yaml.Node, error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		line, message := config.ExplainYAML(content, err)
-		return nil, at(line, fmt.Errorf("not readable as YAML: %s", message))
+		return nil, unreadable(content, err)
 	}
 	var root *yaml.Node
 	if len(doc.Content) == 1 {
 		root = doc.Content[0]
 	}
-	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		return root, at(max(more.Line, 1), errors.New("a second YAML document begins: one file is one document, so remove the line that separates them"))
+	switch err := decoder.Decode(&more); {
+	case errors.Is(err, io.EOF):
+		return root, nil
+	case err != nil:
+		return root, unreadable(content, err)
 	}
-	return root, nil
+	return root, at(max(more.Line, 1), errors.New("a second YAML document begins: one file is one document, so remove the line that separates them"))
+}
+
+// unreadable returns the error of a file that the decoder of YAML refuses.
+func unreadable(content []byte, err error) error {
+	line, message := config.ExplainYAML(content, err)
+	return at(line, fmt.Errorf("not readable as YAML: %s", message))
 }
 
 // repeated returns the first key that stands in a mapping twice, or nil.
