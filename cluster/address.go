@@ -203,8 +203,6 @@ func Explain(err error) string {
 		return err.Error()
 	case errors.Is(err, ErrNotMaster):
 		return "it is not a master: a failover may be under way, or the address is that of a replica"
-	case replied && strings.Contains(string(refused), "DB index is out of range"):
-		return "it has no database of that number: write a lower one behind redis://HOST:PORT/"
 	case replied:
 		return string(refused)
 	case errors.As(err, &name):

@@ -95,14 +95,20 @@ func (o *Options) prepare(ctx context.Context, conn net.Conn) error {
 		return err
 	}
 	_, err := in.Strings()
-	if reply, ok := resp.AsError(err); ok && strings.Contains(string(reply), "cluster mode") {
+	reply, replied := resp.AsError(err)
+	switch {
+	case replied && strings.Contains(string(reply), "cluster mode"):
 		return errClusterDB
-	}
-	if err != nil {
+	case replied && strings.Contains(string(reply), "DB index is out of range"):
+		return errNoDatabase
+	case err != nil:
 		return fmt.Errorf("select database %d: %w", o.DB, err)
 	}
 	return nil
 }
+
+// errNoDatabase is returned for a node that does not have the database Options.DB.
+const errNoDatabase = configError("it has no database of that number: write a lower one behind redis://HOST:PORT/")
 
 // errClusterDB is returned for a node of a cluster if Options.DB is set.
 const errClusterDB = configError("a cluster has database 0 only: leave out the database")

@@ -54,9 +54,6 @@ func (m configError) Error() string { return string(m) }
 // down, hangs or has no name at present may recover without help.
 func isConfigError(err error) bool {
 	var m configError
-	if err != nil && strings.Contains(err.Error(), "DB index is out of range") { // the reply to SELECT
-		return true
-	}
 	return errors.As(err, &m) || explainTLS(err) != "" || errors.Is(err, ErrNotMaster) || errors.Is(err, errSecret) || kindOf(err) == KindAuth
 }
 

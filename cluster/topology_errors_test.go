@@ -90,6 +90,18 @@ func TestStartWithoutMistakes(t *testing.T) {
 	}
 }
 
+// TestStartWithoutDatabase: a database that a node does not have is a mistake.
+func TestStartWithoutDatabase(t *testing.T) {
+	s, err := openWithout(t, Options{DB: 99}, redistest.Start(t).Addr)
+	if err == nil {
+		_ = s.Close()
+		t.Fatal("opened")
+	}
+	if want := "it has no database of that number: write a lower one"; !strings.Contains(err.Error(), want) {
+		t.Errorf("it returns %v, which lacks %q", err, want)
+	}
+}
+
 // wrongPort returns the address of a server that answers clients of Redis as a port of a limitgate does.
 func wrongPort(t *testing.T, watch func(net.Listener, *slog.Logger) net.Listener) string {
 	server := httptest.NewUnstartedServer(nil)

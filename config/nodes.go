@@ -88,8 +88,8 @@ func parseNode(text, port string) (Nodes, error) {
 
 // checkNode checks the address of a Redis node, whose port is usual in examples.
 func checkNode(text, usual string) error {
-	if strings.ContainsAny(text, " =") { // words of another program's command line, perhaps with a password
-		return errors.New("an address holds no blanks and no =; write host:port,host:port")
+	if strings.ContainsAny(text, " =;") { // words of another program's command line, perhaps with a password
+		return errors.New("an address holds no blank, equals sign or semicolon; write host:port,host:port")
 	}
 	if text == "" {
 		return errors.New("an address is missing between commas; write host:port,host:port")

@@ -367,3 +367,23 @@ func TestPatience(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyRedis: a store that is given and empty, as by a variable of a shell that is not set, gets a warning.
+func TestEmptyRedis(t *testing.T) {
+	const text = ": it is empty, so that the store is the memory of this process: each proxy admits whole limits for itself"
+	for _, row := range []struct {
+		args, environ []string
+		want          []string
+	}{
+		{nil, []string{"LIMITGATE_REDIS="}, []string{"env LIMITGATE_REDIS" + text}},
+		{[]string{"--redis", ""}, nil, []string{"flag --redis" + text}},
+		{[]string{"--redis", "a:1"}, []string{"LIMITGATE_REDIS="}, nil},
+		{[]string{"--redis-sentinel", "master=m,a:1"}, []string{"LIMITGATE_REDIS="}, nil},
+		{nil, nil, nil},
+	} {
+		s, _, _, err := Load(row.args, row.environ, nil)
+		if err != nil || !slices.Equal(s.Warnings, row.want) {
+			t.Errorf("%v %v: %v, %+v", row.args, row.environ, err, s)
+		}
+	}
+}

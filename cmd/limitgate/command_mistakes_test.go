@@ -150,6 +150,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "rollback", "--bucket", "b", "--to", "0", "dynamodb://limits", "acme"}, "limits rollback: --to is 0, and the first version of an item is 1"},
 	{[]string{"limits", "rollback", "--bucket", "b", "--to", "1", "dynamodb://limits", "acme", "x"}, `"x" is one argument too many`},
 	{[]string{"envoy", "serve"}, `limitgate envoy: "serve" is not a flag; limitgate envoy --help lists them`},
+	{[]string{"serve", "--redis", "127.0.0.1:7000", "127.0.0.1:7001"}, `limitgate serve: "127.0.0.1:7001" is not a flag; nodes are one list with commas: --redis HOST:PORT,HOST:PORT; limitgate serve --help lists them`},
+	{[]string{"serve", "--redis", "127.0.0.1:7000;127.0.0.1:7001"}, `flag --redis: an address holds no blank, equals sign or semicolon; write host:port,host:port`},
 	{[]string{"serve", "--listen", "0.0.0.0:1", "limits.yaml"}, `limitgate serve: "limits.yaml" is not a flag; write --limits in front of it`},
 	{[]string{"controlplane", "--table", "t", "--topic", "arn:aws:sns:x:1:t"}, "--leases is missing: limitgate controlplane --table limits"},
 	{[]string{"controlplane", "--table"}, "flag --table: the value is missing; write --table NAME"},

@@ -61,7 +61,7 @@ func ofEnvoy(env *environment) (name string, given bool) {
 func checkLoaded(env *environment, command string, settings *config.Settings, origins []config.Origin, rest []string, err error) (code int, ok bool) {
 	switch {
 	case len(rest) > 0:
-		fmt.Fprintf(env.stderr, "limitgate %s: %s is not a flag%s; limitgate %[1]s --help lists them\n", command, config.Quote(rest[0]), limitsFlag(rest[0]))
+		fmt.Fprintf(env.stderr, "limitgate %s: %s is not a flag%s; limitgate %[1]s --help lists them\n", command, config.Quote(rest[0]), missingFlag(rest[0]))
 		return exitUsage, false
 	case err != nil:
 		for mistake := range strings.SplitSeq(err.Error(), "\n") {
@@ -147,9 +147,12 @@ func (e *namedError) Unwrap() error { return e.error }
 
 // limitsFlag returns what to write in the place of an argument that looks like a limits file or a table
 // of limits.
-func limitsFlag(arg string) string {
+func missingFlag(arg string) string {
 	if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" || ext == ".json" || isTable(arg) {
 		return "; write --limits in front of it"
+	}
+	if _, port, err := net.SplitHostPort(arg); err == nil && port != "" {
+		return "; nodes are one list with commas: --redis HOST:PORT,HOST:PORT"
 	}
 	return ""
 }
