@@ -109,11 +109,8 @@ type Decision struct {
 	ResetAfter int64  // ms until it is full again
 	Binding    *Limit // nil when no limit matched
 	Source     Source
-	// Refused reports that the binding limit denies the request without a bucket: see Item.Refused.
-	Refused bool
-	// Item is the binding item's index among the request's items, -1 when no
-	// limit matched.
-	Item int
+	Refused    bool // the binding limit denies the request without a bucket: see Item.Refused
+	Item       int  // the binding item's index among the request's items; -1 when no limit matched
 }
 
 // LimitID returns the id of the binding limit, empty when none matched.
@@ -151,14 +148,12 @@ func Merge(items []Item) Decision {
 	}
 	it := &items[d.Item]
 	d.decidedBy(it.Limit, &it.Verdict, d.Item)
-	d.Refused = it.Refused()
+	d.Source, d.Refused = it.Source, it.Refused()
 	switch {
 	case refused:
 		d.Source = SourcePolicy
 	case degraded:
 		d.Source = SourceBackstop
-	default:
-		d.Source = it.Source
 	}
 	return d
 }

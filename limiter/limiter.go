@@ -29,6 +29,9 @@ func New(opts Options, set *limit.Set) *Limiter {
 	if opts.Instances == nil {
 		opts.Instances = func() int { return 1 }
 	}
+	if opts.Sample == nil {
+		opts.Sample = func(*limit.Request) {}
+	}
 	if opts.DenyTTL <= 0 {
 		opts.DenyTTL = DefaultDenyTTL
 	}
@@ -41,6 +44,7 @@ func New(opts Options, set *limit.Set) *Limiter {
 	}
 	l.set.Store(set)
 	l.top.every.Store(1)
+	l.top.sample = opts.Sample
 	return l
 }
 

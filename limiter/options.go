@@ -36,6 +36,10 @@ type Options struct {
 	// goroutine. It must not block, and may be nil. The name is valid until Unlisted
 	// returns.
 	Unlisted func(tenant string)
+	// Sample receives some requests: all of them, or, if there are more than some thousand a second, a
+	// part. It is called on any goroutine, must not block, and may be nil. The request is valid until
+	// Sample returns.
+	Sample func(req *limit.Request)
 	// Instances returns how many proxies share the limits, for the size of leases. Values
 	// below 1 count as 1, and so does nil.
 	Instances func() int

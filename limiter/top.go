@@ -32,7 +32,8 @@ const (
 type topSketch struct {
 	// every is the sampling rate: one in so many decisions is counted, a power of two. It is 1
 	// until there are many.
-	every atomic.Int64
+	every  atomic.Int64
+	sample func(*limit.Request) // Options.Sample
 
 	mu      sync.Mutex // guards the fields below
 	samples int64      // decisions counted in the window
@@ -104,6 +105,7 @@ func (t *topSketch) drawUncounted() int {
 
 // count counts a decision of the sample.
 func (t *topSketch) count(req *limit.Request, d *limit.Decision, items []limit.Item, now time.Time) {
+	t.sample(req)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn(now)

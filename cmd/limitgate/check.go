@@ -79,7 +79,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if ignoresPassword(ctx, client) {
 		printWarnings(env, fs.Name(), []string{fmt.Sprintf("--password-file has no effect: the limitgate at %s asks the default user for no password", *addr)})
 	}
-	if len(req.Dims) > 0 || d.refused() {
+	if len(req.Dims) > 0 || d.refused() || commands.Swapped(&req) {
 		printWarnings(env, fs.Name(), d.explain(ctx, client, fs.Args()))
 	}
 	if *asJSON {
@@ -98,8 +98,7 @@ func (d *decision) refused() bool {
 	return !d.Allowed && d.RetryAfter < 0 && d.Source == limit.SourcePolicy.String()
 }
 
-// explain asks for the reason of a refusal. It returns a warning for each dimension of the request that no limit
-// uses. A user who may check need not have the right to ask: there is no reason and no warning then.
+// explain asks for the reason of a refusal. It returns the warnings about the request. A user who may check need not have the right to ask: there is no reason and no warning then.
 func (d *decision) explain(ctx context.Context, client *redis.Client, args []string) (warnings []string) {
 	reply, err := client.Do(ctx, wordsOf("RL.EXPLAIN", args)...).Result()
 	if err != nil {
@@ -109,7 +108,7 @@ func (d *decision) explain(ctx context.Context, client *redis.Client, args []str
 	if d.refused() {
 		d.explained = explanationOfReply(args, named).refusal(d.LimitID)
 	}
-	return unusedDimsOfReply(args, named)
+	return warningsOfReply(args, named)
 }
 
 var errNotADecision = errors.New("the reply is not a decision: is that a limitgate?")

@@ -228,8 +228,9 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// TestUnusedDimension: a dimension that no limit of the tenant uses is reported beside the explanation.
-func TestUnusedDimension(t *testing.T) {
+// TestRequestWarnings: a dimension that no limit of the tenant uses, and words in the wrong order, are reported
+// beside the explanation.
+func TestRequestWarnings(t *testing.T) {
 	const sampleLimits = "../../examples/limits.yaml"
 	for _, row := range []struct{ name, want string }{
 		{"usr", "limitgate limits explain: no limit of tenant acme uses the dimension \"usr\"; did you mean user? (warning)\n"},
@@ -241,8 +242,12 @@ func TestUnusedDimension(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", row.name, code, errs)
 		}
 	}
+	const swapped = "limitgate limits explain: the tenant is a route, and the op is none: the order is tenant op ip (warning)\n"
+	if _, errs, code := command("limits", "explain", sampleLimits, "POST /v1/payments", "acme", "203.0.113.7"); code != exitOK || errs != swapped {
+		t.Errorf("a tenant and an op that are swapped: exit %d: %s", code, errs)
+	}
 	reply := map[string]any{"tenant": "acme", "limits": []any{map[string]any{"level": "api_key|user (group x)", "when": "op: GET *, region: eu"}}}
-	if got := unusedDimsOfReply(strings.Fields("acme - - 1 DIM user a DIM region b DIM usr c"), reply); len(got) != 1 || !strings.Contains(got[0], `"usr"; did you mean user?`) {
+	if got := warningsOfReply(strings.Fields("acme - - 1 DIM user a DIM region b DIM usr c"), reply); len(got) != 1 || !strings.Contains(got[0], `"usr"; did you mean user?`) {
 		t.Errorf("of a reply: %q", got)
 	}
 }

@@ -316,7 +316,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	printWarnings(env, fs.Name(), unusedDimsOfSet(&req, set))
+	printWarnings(env, fs.Name(), warningsOfSet(&req, set))
 	var batch limiter.Batch
 	explanationOf(&req, l.Explain(&batch, &req), *secretFile == "").print(env.stdout)
 	return exitOK

@@ -57,7 +57,7 @@ It takes nothing. limitgate limits explain does the same for a limits file.` + r
 		return wordsOf("RL.EXPLAIN", args), nil
 	},
 	print: func(w io.Writer, args []string, reply any) { explanationOfReply(args, reply).print(w) },
-	warn:  unusedDimsOfReply,
+	warn:  warningsOfReply,
 }
 
 var limitsRunning = runningCommand{

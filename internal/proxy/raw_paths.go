@@ -24,51 +24,58 @@ const (
 )
 
 // watchRawPaths warns when requests have raw paths as operations: limits by op count each apart then, so
-// that no caller meets them.
+// that no caller meets them. The line has no path: addresses and secrets may be in it.
 func (p *Proxy) watchRawPaths(ctx context.Context) error {
 	for pause := rawPathsPause; run.Sleep(ctx, pause); {
-		route, example, n := rawPaths(p.limiter.Top(comparedOps).Operations)
-		if pause = rawPathsPause; n < manyRawPaths || !countsByOp(p.limits.Set()) {
+		route, n := rawPaths(p.limiter.Top(comparedOps).Operations, limitsByOp(p.limits.Set()))
+		if pause = rawPathsPause; n < manyRawPaths {
 			continue
 		}
-		p.log.Warn("many ops differ in numbers alone, and limits by op count each apart: send the template of the route as op, not the path", "ops", n, "route", route, "example", example)
+		p.log.Warn("many ops are paths of one route, and limits by op count each apart: send the template of the route as op", "ops", n, "route", route)
 		pause = rawPathsQuiet
 	}
 	return nil
 }
 
-// countsByOp reports whether a limit counts by op.
-func countsByOp(set *limit.Set) bool {
-	return slices.ContainsFunc(set.Limits, func(l *limit.Limit) bool {
-		return l.Mode != limit.ModeOff && slices.Contains(l.Level(), "op")
+// limitsByOp returns the limits that count by op.
+func limitsByOp(set *limit.Set) []*limit.Limit {
+	return slices.DeleteFunc(slices.Clone(set.Limits), func(l *limit.Limit) bool {
+		return l.Mode == limit.ModeOff || l.Action != limit.ActionLimit || !slices.Contains(l.Level(), "op")
 	})
 }
 
-// rawPaths returns the route that most of the operations would have without the numbers in their paths, how
-// many have it, and one of them.
-func rawPaths(ops []limiter.HotOperation) (route, example string, n int) {
-	examples, counts := map[string]string{}, map[string]int{}
+// countsOp reports whether a limit that counts by op may apply to an operation.
+func countsOp(l *limit.Limit, op string) bool {
+	for _, c := range l.Clauses() {
+		if c.Dim == "op" && (c.Exact && op != c.Text || !strings.HasPrefix(op, c.Text)) {
+			return false
+		}
+	}
+	return true
+}
+
+// rawPaths returns the route that most of the operations would have without the numbers in their paths, and
+// how many have it, of those that one of the limits may apply to.
+func rawPaths(ops []limiter.HotOperation, limits []*limit.Limit) (route string, n int) {
+	counts := map[string]int{}
 	for i := range ops {
 		op := ops[i].Operation
 		r := routeOf(op)
-		if r == op {
+		if r == op || !slices.ContainsFunc(limits, func(l *limit.Limit) bool { return countsOp(l, op) }) {
 			continue
 		}
-		if counts[r]++; counts[r] == 1 {
-			examples[r], _, _ = strings.Cut(op, "?") // queries have secrets
-		}
-		if counts[r] > n {
+		if counts[r]++; counts[r] > n {
 			route, n = r, counts[r]
 		}
 	}
-	return route, examples[route], n
+	return route, n
 }
 
 // routeOf returns an operation with {id} in place of each segment of its path that has a digit, but not of a
-// version such as v1. A query is cut off.
+// version such as v1. A query is cut off. A method of gRPC is a route: its package may have a version.
 func routeOf(op string) string {
 	begin := strings.IndexByte(op, '/')
-	if begin < 0 {
+	if begin < 0 || begin == 0 && strings.Count(op, "/") == 2 && strings.Contains(op, ".") {
 		return op
 	}
 	path, _, _ := strings.Cut(op[begin:], "?")

@@ -15,6 +15,15 @@ import (
 	"github.com/limitgate/limitgate/memory"
 )
 
+// setOf returns limits of one plan.
+func setOf(t *testing.T, limits string) *limit.Set {
+	set, _, err := config.ParseLimits("f", []byte("version: 1\ndefault_plan: p\nplans: {p: ["+limits+"]}\n"), limit.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
 // TestRawPaths: operations that differ in numbers alone make one route, and templates, versions and names make
 // none.
 func TestRawPaths(t *testing.T) {
@@ -23,24 +32,27 @@ func TestRawPaths(t *testing.T) {
 		raw = append(raw, fmt.Sprintf("GET /v1/users/%d/posts?page=%d", i, i))
 		templates = append(templates, "GET /v2/"+fmt.Sprint(string(rune('a'+i%26)), string(rune('a'+i/26)))+"/{id}", fmt.Sprintf("job-%d", i))
 	}
-	raw = append(raw, "DELETE /orders/6f1c2d5e-1", "DELETE /orders/6f1c2d5e-2")
+	raw = append(raw, "GET /orders/6f1c2d5e-1", "GET /orders/6f1c2d5e-2")
+	set := setOf(t, `{id: off, by: [tenant, op], mode: off, rate: 1/s}, {id: get, by: [tenant, op], group: g, when: {op: "GET /*"}, rate: 1/s}, {id: one, by: [tenant, op, user], when: {op: DELETE /a}, group: x, rate: 1/s}`)
 	for name, row := range map[string]struct {
-		ops            []string
-		route, example string
-		n              int
+		ops   []string
+		route string
+		n     int
 	}{
-		"none":      {nil, "", "", 0},
-		"raw paths": {raw, "GET /v1/users/{id}/posts", "GET /v1/users/0/posts", 100},
-		"templates": {templates, "", "", 0},
-		"queries":   {[]string{"GET /?q=a", "GET /?q=b", "GET /x"}, "GET /", "GET /", 2},
-		"years":     {[]string{"GET /2024/report", "GET /2025/report", "-", ""}, "GET /{id}/report", "GET /2024/report", 2},
+		"none":      {nil, "", 0},
+		"raw paths": {raw, "GET /v1/users/{id}/posts", 100},
+		"templates": {templates, "", 0},
+		"queries":   {[]string{"GET /?q=a", "GET /?q=b", "GET /x"}, "GET /", 2},
+		"gRPC":      {[]string{"/acme.s1.v1.Api/List", "/acme.s2.v1.Api/List"}, "", 0},
+		"others":    {[]string{"DELETE /a/1", "DELETE /a/2", "GET /a/1"}, "GET /a/{id}", 1},
+		"years":     {[]string{"GET /2024/report", "GET /2025/report", "-", ""}, "GET /{id}/report", 2},
 	} {
 		var ops []limiter.HotOperation
 		for _, op := range row.ops {
 			ops = append(ops, limiter.HotOperation{Operation: op})
 		}
-		if route, example, n := rawPaths(ops); route != row.route || example != row.example || n != row.n {
-			t.Errorf("%s: %q, such as %q, %d times", name, route, example, n)
+		if route, n := rawPaths(ops, limitsByOp(set)); route != row.route || n != row.n {
+			t.Errorf("%s: %q, %d times", name, route, n)
 		}
 	}
 }
@@ -56,10 +68,7 @@ func (f fixedLimits) Set() *limit.Set { return f.set }
 // TestWatchRawPaths: raw paths make one line an hour where a limit counts by op, and none elsewhere.
 func TestWatchRawPaths(t *testing.T) {
 	for by, want := range map[string]int{"[tenant]": 0, "[tenant, op]": 2} {
-		set, _, err := config.ParseLimits("f", []byte("version: 1\ndefault_plan: p\nplans: {p: [{id: a, by: "+by+", rate: 1000/s}]}\n"), limit.CompileOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := setOf(t, "{id: a, by: "+by+", rate: 1000/s}")
 		synctest.Test(t, func(t *testing.T) {
 			var lines strings.Builder
 			l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, set)
@@ -79,7 +88,7 @@ func TestWatchRawPaths(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
-			if got := lines.String(); strings.Count(got, "ops=64 route=\"GET /users/{id}\" example=\"GET /users/") != want || strings.Count(got, "\n") != want {
+			if got := lines.String(); strings.Count(got, "ops=64 route=\"GET /users/{id}\"\n") != want || strings.Count(got, "\n") != want {
 				t.Errorf("%s: %s", by, got)
 			}
 		})

@@ -29,8 +29,9 @@ func (used dimsOfLimits) add(level, when string) {
 	}
 }
 
-// unusedDims returns a warning for each dimension of a request that no limit of its tenant uses.
-func unusedDims(req *limit.Request, used dimsOfLimits) (warnings []string) {
+// requestWarnings returns a warning for a tenant and an op that seem to be swapped, and for each dimension of a
+// request that no limit of its tenant uses.
+func requestWarnings(req *limit.Request, used dimsOfLimits) (warnings []string) {
 	var names []string
 	for name := range used {
 		if !limit.ReservedDim(name) {
@@ -38,6 +39,9 @@ func unusedDims(req *limit.Request, used dimsOfLimits) (warnings []string) {
 		}
 	}
 	slices.Sort(names)
+	if commands.Swapped(req) {
+		warnings = append(warnings, commands.SwappedText)
+	}
 	for _, d := range req.Dims {
 		if !used[d.Name] {
 			warnings = append(warnings, fmt.Sprintf("no limit of tenant %s uses the dimension %q%s", table.Printable(req.Tenant), d.Name, didYouMean(d.Name, names)))
@@ -46,17 +50,17 @@ func unusedDims(req *limit.Request, used dimsOfLimits) (warnings []string) {
 	return warnings
 }
 
-// unusedDimsOfSet does the same by the limits of a file.
-func unusedDimsOfSet(req *limit.Request, set *limit.Set) []string {
+// warningsOfSet does the same by the limits of a file.
+func warningsOfSet(req *limit.Request, set *limit.Set) []string {
 	used := dimsOfLimits{}
 	for _, l := range set.TenantLimits(req.Tenant) {
 		used.add(l.DescribeLevel(), strings.Join(l.When(), ", "))
 	}
-	return unusedDims(req, used)
+	return requestWarnings(req, used)
 }
 
-// unusedDimsOfReply does the same by a reply of RL.EXPLAIN about the request of args.
-func unusedDimsOfReply(args []string, reply any) []string {
+// warningsOfReply does the same by a reply of RL.EXPLAIN about the request of args.
+func warningsOfReply(args []string, reply any) []string {
 	req, err := commands.ParseRequest(ownTenantNamed(args))
 	if err != nil {
 		return nil
@@ -66,5 +70,5 @@ func unusedDimsOfReply(args []string, reply any) []string {
 	for _, l := range fieldList(reply, "limits") {
 		used.add(fieldText(l, "level"), fieldText(l, "when"))
 	}
-	return unusedDims(&req, used)
+	return requestWarnings(&req, used)
 }

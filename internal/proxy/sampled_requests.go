@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/internal/logthrottle"
+	"github.com/limitgate/limitgate/limit"
+)
+
+const (
+	// sampledQuiet is the shortest time between two lines about the same mistake.
+	sampledQuiet = time.Hour
+	// sampledNames bounds the names of dimensions that are remembered: further ones are not compared, as
+	// a client may send any.
+	sampledNames = 256
+)
+
+// sampledRequests looks for requests that a client sends by mistake, and that are valid.
+type sampledRequests struct {
+	limits           func() *limit.Set
+	log              *slog.Logger
+	swapped, unknown logthrottle.Throttle // of lines
+
+	mu    sync.Mutex        // guards set and meant
+	set   *limit.Set        // the limits of meant
+	meant map[string]string // by the name of a dimension, that which limits use; "" is none
+}
+
+func newSampledRequests(limits func() *limit.Set, log *slog.Logger) *sampledRequests {
+	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet}}
+}
+
+// look logs the mistakes of a request, each at most once an hour. It is safe for concurrent use.
+func (s *sampledRequests) look(req *limit.Request) {
+	if commands.Swapped(req) && s.swapped.Allow() {
+		route, _, _ := strings.Cut(req.Tenant, "?")
+		s.log.Warn(commands.SwappedText+", and these requests share the limits of a tenant of that name", "tenant", route)
+	}
+	for i := range req.Dims {
+		name := req.Dims[i].Name
+		near := s.meantBy(s.limits(), name)
+		has := slices.ContainsFunc(req.Dims, func(d limit.Dim) bool { return d.Name == near })
+		if near != "" && !has && s.unknown.Allow() {
+			s.log.Warn("requests have a dimension that no limit uses: a limit uses one of nearly that name", "dimension", name, "used", near)
+		}
+	}
+}
+
+// meantBy returns the dimension that limits use whose name is near to that of one that they do not use, or "".
+func (s *sampledRequests) meantBy(set *limit.Set, name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.set != set {
+		s.set, s.meant = set, map[string]string{}
+	}
+	near, known := s.meant[name]
+	if !known && len(s.meant) < sampledNames {
+		near = nearUsed(set, name)
+		s.meant[strings.Clone(name)] = near // it may alias a command
+	}
+	return near
+}
+
+// nearUsed returns the name, of the dimensions that limits use, that is near to one that they do not use, or "".
+func nearUsed(set *limit.Set, name string) string {
+	var used []string
+	for _, l := range set.Limits {
+		for _, chain := range l.Level() {
+			used = append(used, strings.Split(chain, "|")...)
+		}
+		for _, c := range l.Clauses() {
+			used = append(used, c.Dim)
+		}
+	}
+	if slices.Contains(used, name) {
+		return ""
+	}
+	return limit.Nearest(name, slices.DeleteFunc(used, limit.ReservedDim))
+}

@@ -1,0 +1,72 @@
+package proxy
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/syncbuffer"
+	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limiter"
+	"github.com/limitgate/limitgate/memory"
+)
+
+// TestSampledRequests: mistakes of clients have a line each, once an hour, and requests in order have none.
+func TestSampledRequests(t *testing.T) {
+	const swapped = `msg="the tenant is a route, and the op is none: the order is tenant op ip, and these requests share the limits of a tenant of that name" tenant="GET /a"`
+	const unknown = `dimension=usr used=user`
+	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h}`)
+	dims := func(names ...string) (all []limit.Dim) {
+		for _, name := range names {
+			all = append(all, limit.Dim{Name: name, Value: "x"})
+		}
+		return all
+	}
+	for name, row := range map[string]struct {
+		req  limit.Request
+		want string
+	}{
+		"swapped":              {limit.Request{Tenant: "GET /a?token=x", Op: "acme"}, swapped},
+		"in order":             {limit.Request{Tenant: "acme", Op: "GET /a"}, ""},
+		"nearly a name":        {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("usr")}, unknown},
+		"beside the name":      {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("user", "usr")}, ""},
+		"names of conditions":  {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("region", "key")}, ""},
+		"another name":         {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("country")}, ""},
+		"near a reserved name": {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("zip")}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log := new(syncbuffer.Buffer)
+			look := newSampledRequests(fixedLimits{set: set}.Set, slog.New(slog.NewTextHandler(log, nil))).look
+			l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second, Sample: look}, set)
+			var batch limiter.Batch
+			for begin := time.Now(); time.Since(begin) < 90*time.Minute; time.Sleep(time.Second) {
+				batch.Reset()
+				row.req.Cost = 1
+				batch.Requests = append(batch.Requests, row.req)
+				l.Decide(&batch)
+			}
+			lines := 0
+			if row.want != "" {
+				lines = 2
+			}
+			if got := log.String(); strings.Count(got, row.want) < lines || strings.Count(got, "\n") != lines {
+				t.Errorf("%s: %s", name, got)
+			}
+		})
+	}
+}
+
+// TestSampledNames: names that clients make up do not fill memory.
+func TestSampledNames(t *testing.T) {
+	set := setOf(t, `{id: a, by: [tenant, user], rate: 1000/s}`)
+	s := newSampledRequests(fixedLimits{set: set}.Set, slog.New(slog.DiscardHandler))
+	for i := range 10 * sampledNames {
+		s.look(&limit.Request{Tenant: "t", Dims: []limit.Dim{{Name: fmt.Sprint("user-", i), Value: "x"}}})
+	}
+	if len(s.meant) != sampledNames {
+		t.Errorf("%d names", len(s.meant))
+	}
+}
