@@ -21,7 +21,7 @@ func (s *Session) parseReserve(args [][]byte, req *limit.Request, opts *options)
 	}
 	switch errReply = s.parseCheck(args, req, opts); errReply {
 	case "":
-		hold(req, limit.HoldReservation)
+		s.h.hold(req, limit.HoldReservation)
 	case costErrReply:
 		return estimateErrReply
 	}
@@ -41,7 +41,7 @@ func (s *Session) parseAcquire(args [][]byte, req *limit.Request, opts *options)
 	}
 	req.Cost = 1
 	if errReply = s.parseOptions(args[4:], req, opts); errReply == "" {
-		hold(req, limit.HoldSlot)
+		s.h.hold(req, limit.HoldSlot)
 	}
 	return errReply
 }
@@ -73,12 +73,13 @@ func (s *Session) held(f dialect, b *limiter.Batch, i int) {
 	s.out.bulk(heldID(b, i))
 }
 
-// hold makes req a reservation or slot request, with a generated id unless it has one.
-func hold(req *limit.Request, h limit.Hold) {
-	req.Hold = h
+// hold makes req a reservation or slot request, with a generated id unless it has one. It reports a short duration.
+func (h *Handler) hold(req *limit.Request, what limit.Hold) {
+	req.Hold = what
 	if req.HoldFor == 0 {
 		req.HoldFor = limit.DefaultHold
 	}
+	h.noteHold(req.HoldFor)
 	if req.ID == "" {
 		req.ID, req.Fresh = rand.Text(), true
 	}
@@ -89,13 +90,17 @@ const ttlErrReply = "ERR ttl must be an integer of milliseconds between 1 and 36
 // shortHold is the duration below which a reservation or a slot hardly outlives the work that it is for.
 const shortHold = time.Second / 2
 
-// parseTTL parses the duration of a reservation or a slot in milliseconds, and reports a short one.
-func (h *Handler) parseTTL(arg []byte) (time.Duration, bool) {
-	ms, ok := parseCost(arg)
-	ttl := time.Duration(ms) * time.Millisecond
-	if ok && ttl < shortHold {
+// noteHold reports the duration of a reservation or a slot if it is short.
+func (h *Handler) noteHold(ttl time.Duration) {
+	if ttl < shortHold {
 		h.opts.ShortHold(ttl)
 	}
+}
+
+// parseTTL parses the duration of a reservation or a slot in milliseconds.
+func parseTTL(arg []byte) (time.Duration, bool) {
+	ms, ok := parseCost(arg)
+	ttl := time.Duration(ms) * time.Millisecond
 	return ttl, ok && ttl >= limit.MinHold && ttl <= limit.MaxHold
 }
 
@@ -107,7 +112,7 @@ func (s *Session) setHoldFor(rest [][]byte, req *limit.Request) (errReply string
 	case req.HoldFor != 0:
 		return "ERR invalid option 'TTL': it is there twice"
 	}
-	ttl, ok := s.h.parseTTL(rest[1])
+	ttl, ok := parseTTL(rest[1])
 	if !ok {
 		return ttlErrReply
 	}
@@ -194,10 +199,11 @@ func (h *Handler) parseChange(rest [][]byte, what *limit.Settlement) (errReply s
 		}
 		what.Units = units
 	case what.Change == limit.ChangeRenew && len(rest) == 2 && equalFold(rest[0], "TTL"):
-		ttl, ok := h.parseTTL(rest[1])
+		ttl, ok := parseTTL(rest[1])
 		if !ok {
 			return ttlErrReply
 		}
+		h.noteHold(ttl)
 		what.For = ttl
 	case what.Change == limit.ChangeCommit || len(rest) > 0:
 		return h.wrongNumber("rl." + what.Change.String())

@@ -20,6 +20,8 @@ func TestShortHold(t *testing.T) {
 		"RL.RESERVE t - - 5 TTL 60":          60 * time.Millisecond,
 		"RL.ACQUIRE t - - TTL 30":            30 * time.Millisecond,
 		"RL.ACQUIRE t - - TTL x":             0,
+		"RL.ACQUIRE t - - TTL 30 BOGUS 1":    0,
+		"RL.RESERVE t - - 5 TTL 30 DIM a":    0,
 		"RL.RENEW ID x TENANT t TTL 499":     499 * time.Millisecond,
 		"RL.RENEW ID x TENANT t TTL 3600000": 0,
 	} {

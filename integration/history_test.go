@@ -18,6 +18,9 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.archive()
+	if _, errs, code := s.limits("history", "--bucket", auditBucket, "acme"); code != 1 || !strings.Contains(errs, "limits-audit has no audit entries at all: limitgate controlplane writes them, if it has --audit-bucket limits-audit") {
+		t.Errorf("the history without entries: %d\n%s", code, errs)
+	}
 	plane := s.controlPlane("--audit-bucket", auditBucket)
 	s.push(tableLimits(t, "acme: {plan: free}"), "ann")
 	s.push(tableLimits(t, "acme: {plan: gold, overrides: {tenant: {burst: 20}}}"), "bob")

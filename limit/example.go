@@ -1,6 +1,10 @@
 package limit
 
-import "regexp"
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+)
 
 // mostSearched is how many listed tenants Example searches at most.
 const mostSearched = 10_000
@@ -11,52 +15,68 @@ var (
 	quotedOp     = regexp.MustCompile(`^[A-Za-z0-9_./:@ {}-]+$`)
 )
 
-// Example returns a tenant and an op of requests that the limits are made for: the given ones where the limits
-// have these, or list no others.
-func (s *Set) Example(tenant, op string) (exampleTenant, exampleOp string) {
-	if n := s.Tenants(); n > 0 && n <= mostSearched && !s.Lists(tenant) {
-		tenant = s.firstTenant(tenant)
-	}
-	return tenant, s.opOf(tenant, op)
-}
+// exampleAddr is the address of a client, of those for documentation: RFC 5737.
+var exampleAddr = netip.AddrFrom4([4]byte{203, 0, 113, 7})
 
-// firstTenant returns the first listed tenant in the order of names, or the given one.
-func (s *Set) firstTenant(other string) string {
-	first := ""
-	for tenant := range s.tenants.all() {
-		if unquotedName.MatchString(tenant) && (first == "" || tenant < first) {
-			first = tenant
+// mostTried is how many tenants Example tries at most.
+const mostTried = 10
+
+// Example returns a tenant and an op for a first request: the given tenant unless others are listed and it is
+// not, and the given op unless only other ops have limits. It leaves out those that the limits refuse, if it can.
+func (s *Set) Example(tenant, op string) (exampleTenant, exampleOp string) {
+	tenants := []string{tenant}
+	if n := s.Tenants(); n > 0 && n <= mostSearched && !s.Lists(tenant) {
+		tenants = append(s.plainTenants(), tenant)
+	}
+	for _, t := range tenants[:min(len(tenants), mostTried)] {
+		for _, o := range s.opsOf(t, op) {
+			if !s.refuses(t, o) {
+				return t, o
+			}
 		}
 	}
-	if first == "" {
-		return other
-	}
-	return first
+	return tenants[0], s.opsOf(tenants[0], op)[0]
 }
 
-// opOf returns the op of the first limit of a tenant that has one in a condition, or the given op if that meets
-// a limit's condition, or no limit has one.
-func (s *Set) opOf(tenant, op string) string {
-	first := ""
+// plainTenants returns the listed tenants whose names need no quotes, in their order.
+func (s *Set) plainTenants() []string {
+	var names []string
+	for tenant := range s.tenants.all() {
+		if unquotedName.MatchString(tenant) {
+			names = append(names, tenant)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// opsOf returns the ops that limits of a tenant have in conditions, and the given op in front if it meets one of
+// these, or else behind them.
+func (s *Set) opsOf(tenant, op string) (ops []string) {
 	for _, l := range s.TenantLimits(tenant) {
 		if l.Action != ActionLimit || l.Mode == ModeOff || l.slots {
 			continue
 		}
 		for i := range l.when {
 			w := &l.when[i]
-			if w.kind != propertyOp {
-				continue
-			}
-			if w.holds(&Request{Op: op}) {
-				return op
-			}
-			if first == "" && quotedOp.MatchString(w.prefix) {
-				first = w.prefix
+			switch {
+			case w.kind != propertyOp:
+			case w.holds(&Request{Op: op}):
+				return append([]string{op}, ops...)
+			case quotedOp.MatchString(w.prefix):
+				ops = append(ops, w.prefix)
 			}
 		}
 	}
-	if first == "" {
-		return op
-	}
-	return first
+	return append(ops, op)
+}
+
+// refuses reports whether a ban, or a limit that demands a dimension, refuses all requests of a tenant and an op
+// without dimensions.
+func (s *Set) refuses(tenant, op string) bool {
+	req := Request{Tenant: tenant, Op: op, Addr: exampleAddr, Cost: 1}
+	return slices.ContainsFunc(s.Explain(&req), func(c Considered) bool {
+		l := c.Limit
+		return c.Applies && l.Mode == ModeEnforce && (l.Action == ActionDeny || l.Missing == MissingDeny && l.missing(&req) != nil)
+	})
 }

@@ -103,6 +103,9 @@ func history(ctx context.Context, name, arg string) (key string, entries []audit
 	if entries, err = audit.History(ctx, bucket, key); err != nil || len(entries) > 0 {
 		return key, entries, err
 	}
+	if all, err := bucket.Items(ctx, ""); err == nil && len(all) == 0 {
+		return key, nil, fmt.Errorf("%s has no audit entries at all: limitgate controlplane writes them, if it has --audit-bucket %[1]s", name)
+	}
 	missing := fmt.Sprintf("no audit entries of %s in %s", table.Printable(key), name)
 	if key == arg {
 		return key, nil, errors.New(missing)
