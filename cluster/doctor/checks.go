@@ -100,9 +100,17 @@ func (r *Report) checkStore(l *cluster.Layout) {
 			unserved++
 		}
 	}
+	failing := 0
+	for _, m := range r.Masters {
+		if m.Error != "" {
+			failing++
+		}
+	}
 	switch {
 	case unserved > 0:
 		r.find(SeverityFail, "store", fmt.Sprintf("%d of %d slots have no master, and the backstop decides for their tenants: give the slots to a master", unserved, limit.NumHashSlots))
+	case l.Cluster && failing > 0:
+		r.find(SeverityWarn, "store", fmt.Sprintf("a cluster of %d masters, %d of which cannot be used", len(r.Masters), failing))
 	case l.Cluster:
 		r.find(SeverityOK, "store", fmt.Sprintf("a cluster of %d masters, which have all slots", len(r.Masters)))
 	default:
@@ -357,7 +365,7 @@ func (r *Report) checkCoverage() {
 		r.find(SeverityWarn, "coverage", "slots are missing, and for that it refuses those it has: set cluster-require-full-coverage no on every node", nodes...)
 	}
 	if nodes := known["no"]; nodes != nil {
-		r.find(SeverityOK, "coverage", "slots are missing, and it serves those it has", nodes...)
+		r.find(SeverityOK, "coverage", "slots are missing or down, and it serves those it has", nodes...)
 	}
 	if len(known["yes"])+len(known["no"]) == 0 {
 		host, port, _ := net.SplitHostPort(r.Masters[0].Addr)
