@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/logwriter"
@@ -81,13 +82,17 @@ func checkLoaded(env *environment, command string, settings *config.Settings, or
 // storeClosed precedes the error of a store that cannot be opened.
 const storeClosed = "open store: "
 
+// signalsPause is the time in which further signals count as the first one: timeout, and a terminal with make,
+// send a signal to the process and once more to its group.
+const signalsPause = 500 * time.Millisecond
+
 // serve runs a proxy until a signal ends it, and returns the exit code.
 func serve(ctx context.Context, env *environment, settings *config.Settings) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
+	defer time.AfterFunc(signalsPause, stop) // until the process has ended
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -112,11 +117,11 @@ func serve(ctx context.Context, env *environment, settings *config.Settings) int
 		if settings.EMF.Sink != config.EMFStdout { // of which every line is metrics
 			printBanner(env, p, settings)
 		}
-		// The first signal drains. The handler is then gone, so a second signal ends the
-		// process.
+		// The first signal drains. The handler is gone after the pause, so a second signal ends
+		// the process then.
 		ending := func(ctx context.Context) error {
 			<-ctx.Done()
-			stop()
+			time.AfterFunc(signalsPause, stop)
 			notify(sdnotify.Stopping)
 			return nil
 		}
@@ -145,8 +150,8 @@ func (e *namedError) Error() string { return e.text }
 
 func (e *namedError) Unwrap() error { return e.error }
 
-// limitsFlag returns what to write in the place of an argument that looks like a limits file or a table
-// of limits.
+// missingFlag returns the flag for an argument that looks like a limits file, a table of limits or an address of
+// the store.
 func missingFlag(arg string) string {
 	if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" || ext == ".json" || isTable(arg) {
 		return "; write --limits in front of it"
