@@ -47,7 +47,8 @@ func inComment(lines []string, line int, bracket rune) string {
 	text := lines[line-1]
 	for at := strings.IndexByte(text, '#'); at > 0 && at < len(text); {
 		_, open := openBracket([]string{text[:at]})
-		if text[at-1] == ' ' && open != 0 && strings.ContainsRune(text[at:], closing[bracket]) {
+		opened, _ := openBracket([]string{text[:at], "["}) // in the second line, unless that is in quotes
+		if text[at-1] == ' ' && open != 0 && opened == 2 && strings.ContainsRune(text[at:], closing[bracket]) {
 			return fmt.Sprintf("the %c is inside of the comment %s: write it in front of the #", closing[bracket], shown(text[at:]))
 		}
 		next := strings.IndexByte(text[at+1:], '#')

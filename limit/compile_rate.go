@@ -40,7 +40,8 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		c.readZone(spec) // for its mistakes
 		return
 	}
-	if !c.compileCalendar(spec, l) || !hasBurst {
+	c.compileCalendar(spec, l)
+	if !hasBurst {
 		return
 	}
 	var err error
@@ -104,24 +105,23 @@ func inDigits(text string) string {
 	return ""
 }
 
-// compileCalendar reads the time zone of a rate per day or month, and reports whether the rate can be counted.
-func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) bool {
+// compileCalendar reads the time zone of a rate per day or month.
+func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {
 	calendar := l.Rate.Calendar != bucket.NotCalendar
 	if spec.Timezone.Set() && !calendar {
 		c.fail(spec.Timezone.Line, "timezone", "only a rate per day or month has one: remove it")
 	}
 	if !calendar {
-		return true
+		return
 	}
 	l.Zone = c.readZone(spec)
 	if l.Params.Algorithm != bucket.AlgorithmFixedWindow {
 		c.fail(spec.Rate.Line, "rate", "a rate per %s follows the calendar, which only algorithm: fixed_window can: write %d/%s, or that algorithm",
 			l.Rate.Text[strings.IndexByte(l.Rate.Text, '/')+1:], l.Rate.Count, map[bucket.CalendarUnit]string{bucket.CalendarDay: "24h", bucket.CalendarMonth: "30d"}[l.Rate.Calendar])
-		return false
+		return
 	}
 	l.Params.Algorithm = bucket.AlgorithmCalendarWindow
 	l.calendar = bucket.NewCalendar(l.Rate.Calendar, l.Zone)
-	return true
 }
 
 // readZone reads the time zone of a limit, which is UTC without one.
