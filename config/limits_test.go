@@ -136,6 +136,8 @@ func TestStrictInOneLine(t *testing.T) {
 		{"{id: a, by: [tenant], rate: 1/s}, {id: b, by: [tenant], group: b, rate: 1/s}", `f:1: on_error: strict: say open or closed in each of 2 limits: "a" (line 1), "b" (line 1)`},
 		{"{id: a, by: [tenant], rate: 1/s}, {by: [tenant], rate: 1/s}", `"a" (line 1), one without an id (line 1)`},
 		{"{id: a, by: [tenant], rate: fast}", "\nf:1: on_error: strict: say open or closed"},
+		{"{include: l}, {id: b, by: [tenant], group: b, rate: 1/s}]}, lists: {l: [{id: a, by: [tenant], rate: 1/s}", `in each of 2 limits: "a" (line 1), "b" (line 1)`},
+		{"{include: l}], q: [{include: l}]}, lists: {l: [{id: a, by: [tenant], rate: 1/s}", "f:1: on_error: strict: say open or closed"},
 	} {
 		file := "{version: 1, default_plan: p, plans: {p: [" + row.limits + "]}, tenants: {t: {overrides: {a: {rate: 2/s}}}}}"
 		_, warnings, err := ParseLimits("f", []byte(file), limit.CompileOptions{Strict: true})

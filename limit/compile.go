@@ -88,7 +88,9 @@ type compiler struct {
 	lifted            map[[3]string]bool
 	comparedOverrides int
 
-	undecided []*Limit // without on_error, of the strict rules
+	undecided           []*Limit // without on_error, of the strict rules
+	undecidedEntries    map[entry]bool
+	overriddenUndecided map[planLimit]bool // the limits of plans among them
 
 	problems, warnings []Problem
 }
