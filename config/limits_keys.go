@@ -34,7 +34,9 @@ const (
 	tenantsKey  = "write a limit for each tenant, with when: {tenant: acme}, or a plan for all of them"
 	userKey     = "write when: {user: u1}, or by: [tenant, user] for a bucket of each"
 	priorityKey = "the most specific limit of a level and group applies: leave it out, or write group: NAME for a limit that counts beside the others"
-	whenKey     = `write when: {op: "POST /v1/payments*"}, and by with op for a bucket of each`
+	// ofOverriddenKey is about a key that would change which requests an override is for.
+	ofOverriddenKey = "an override is for the requests of its limit: write another limit among shared, with when: {tenant: acme}"
+	whenKey         = `write when: {op: "POST /v1/payments*"}, and by with op for a bucket of each`
 )
 
 // knownKeys says which key belongs in the place of an unknown one.
@@ -46,6 +48,10 @@ func knownKeys(unknown, field string, names []string) string {
 		return indentLimitKey
 	}
 	if other := otherKeys[strings.ToLower(unknown)]; other != "" && slices.Contains(names, "when") {
+		fixed := []string{"when:", "by:", "group:", "of the plan"} // no override has these
+		if strings.HasPrefix(field, "tenants.") && slices.ContainsFunc(fixed, func(part string) bool { return strings.Contains(other, part) }) {
+			return ofOverriddenKey
+		}
 		return other
 	}
 	if other := tenantKey(unknown, field); other != "" && slices.Contains(names, "overrides") {
