@@ -303,30 +303,3 @@ func (l *Limit) byText() string {
 	}
 	return strings.Join(names, " and ")
 }
-
-// MaxEnforced returns the largest number of enforced limits that can apply to one
-// request, over all plans and tenants.
-func (s *Set) MaxEnforced() int {
-	most := s.defaultPlan.enforced()
-	for _, r := range s.byPlan {
-		most = max(most, r.enforced())
-	}
-	for _, r := range s.tenants.all() {
-		most = max(most, r.enforced())
-	}
-	return most
-}
-
-// enforced returns how many enforced limits can apply to one request.
-func (r *ruleset) enforced() int {
-	n := 0
-	for _, g := range r.groups {
-		for _, l := range g.candidates {
-			if l.Mode == ModeEnforce && l.Action == ActionLimit {
-				n++
-				break
-			}
-		}
-	}
-	return n
-}

@@ -124,11 +124,11 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 		return
 	}
 	if !spec.BySet && l.Action != ActionDeny {
-		example := "tenant"
+		example := "by: [tenant]"
 		if l.layer == layerShared {
-			example = "ip"
+			example = "by: [ip], or by: [] for one bucket of all requests"
 		}
-		c.fail(spec.Line, "by", "say what the limit counts by: for example by: [%s]", example)
+		c.fail(spec.Line, "by", "say what the limit counts by: for example %s", example)
 		return
 	}
 	l.field = true

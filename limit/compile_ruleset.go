@@ -246,9 +246,7 @@ func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset 
 		slices.SortStableFunc(g, compareTurn)
 		c.checkTies(g)
 	}
-	if enforced := r.enforced(); enforced > c.maxLevels {
-		c.fail(line, "max_levels", "one request could meet %d enforced limits, more than max_levels (%d): merge some, or raise max_levels", enforced, c.maxLevels)
-	}
+	c.checkLevels(r, line)
 	return r
 }
 

@@ -1,0 +1,122 @@
+package limit
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// mostCliqueSteps bounds the search for limits that one request can meet. Some twenty levels and groups of which
+// each excludes some take a few thousand steps.
+const mostCliqueSteps = 20_000
+
+// MaxEnforced returns the largest number of enforced limits that can apply to one
+// request, over all plans and tenants.
+func (s *Set) MaxEnforced() int {
+	known := meetings{}
+	most := len(known.of(s.defaultPlan))
+	for _, r := range s.byPlan {
+		most = max(most, len(known.of(r)))
+	}
+	for _, r := range s.tenants.all() {
+		most = max(most, len(known.of(r)))
+	}
+	return most
+}
+
+// checkLevels reports that one request could meet more limits than max_levels.
+func (c *compiler) checkLevels(r *ruleset, line int) {
+	if len(r.enforcedGroups()) <= c.maxLevels {
+		return // as for most files
+	}
+	met := c.meetings.of(r)
+	if len(met) <= c.maxLevels {
+		return
+	}
+	var names []string
+	for _, g := range met[:min(len(met), maxNamed)] {
+		names = append(names, quote(g[len(g)-1].ID))
+	}
+	more := ""
+	if len(met) > maxNamed {
+		more = " and others"
+	}
+	c.fail(line, "max_levels", "one request could meet %d enforced limits, more than max_levels (%d): %s%s; merge some, or raise max_levels", len(met), c.maxLevels, strings.Join(names, ", "), more)
+}
+
+// enforcedGroups returns the enforced limits of each level and group that has some.
+func (r *ruleset) enforcedGroups() (groups [][]*Limit) {
+	for _, g := range r.groups {
+		var enforced []*Limit
+		for _, l := range g.candidates {
+			if l.Mode == ModeEnforce && l.Action == ActionLimit {
+				enforced = append(enforced, l)
+			}
+		}
+		if enforced != nil {
+			groups = append(groups, enforced)
+		}
+	}
+	return groups
+}
+
+// meetings has the groups that one request can meet, by the plan and the ordinals of all enforced limits: tenants with overrides
+// have rules of their own, of the same limits.
+type meetings map[string][]int
+
+// of returns the enforced limits of as many levels and groups as one request can meet. It compares limits in
+// pairs, so that there may be fewer in truth, and never more.
+func (m meetings) of(r *ruleset) (met [][]*Limit) {
+	groups := r.enforcedGroups()
+	key := append([]byte(r.plan), 0)
+	for _, g := range groups {
+		for _, l := range g {
+			key = binary.AppendUvarint(key, uint64(l.Ordinal))
+		}
+	}
+	best, known := m[string(key)]
+	if !known {
+		s := meetingSearch{groups: groups}
+		if s.search(nil, 0); s.steps > mostCliqueSteps {
+			s.best = nil
+			for i := range groups {
+				s.best = append(s.best, i)
+			}
+		}
+		best = s.best
+		m[string(key)] = best
+	}
+	for _, i := range best {
+		met = append(met, groups[i])
+	}
+	return met
+}
+
+// meetingSearch searches for the largest number of groups that one request can meet.
+type meetingSearch struct {
+	groups [][]*Limit
+	best   []int
+	steps  int
+}
+
+// search tries the groups from next on in addition to those that are taken.
+func (s *meetingSearch) search(taken []int, next int) {
+	if s.steps++; s.steps > mostCliqueSteps || len(taken)+len(s.groups)-next <= len(s.best) {
+		return
+	}
+	if next == len(s.groups) {
+		s.best = slices.Clone(taken)
+		return
+	}
+	if !slices.ContainsFunc(taken, func(i int) bool { return !groupsMeet(s.groups[i], s.groups[next]) }) {
+		s.search(append(taken, next), next+1)
+	}
+	s.search(taken, next+1)
+}
+
+// groupsMeet reports whether one request can meet a limit of a and one of b.
+func groupsMeet(a, b []*Limit) bool {
+	return slices.ContainsFunc(a, func(x *Limit) bool {
+		return slices.ContainsFunc(b, func(y *Limit) bool { return canMeet(x, y) })
+	})
+}
