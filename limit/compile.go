@@ -110,6 +110,12 @@ func (c *compiler) warn(line int, field, format string, args ...any) {
 	c.warnings = append(c.warnings, Problem{Line: line, Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
+// note adds a warning about what may well be meant.
+func (c *compiler) note(line int, field, format string, args ...any) {
+	c.warn(line, field, format, args...)
+	c.warnings[len(c.warnings)-1].Note = true
+}
+
 func (c *compiler) compile() {
 	c.compileHead()
 	c.compileDimensions()

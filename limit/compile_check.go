@@ -35,6 +35,7 @@ func (c *compiler) checkDefaults() {
 	c.noteMissing(passed)
 	c.noteRouteDims()
 	c.noteMethods()
+	c.warnPatterns()
 	c.warnPairs()
 	c.failUndecided()
 	if defaulted > 0 && !c.opts.Strict {
@@ -141,8 +142,7 @@ func (c *compiler) noteMissing(passed []*Limit) {
 	default:
 		more = fmt.Sprintf(", and %d other limits are like it", n)
 	}
-	c.warn(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), quote(l.ID), more)
-	c.warnings[len(c.warnings)-1].Note = true
+	c.note(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), quote(l.ID), more)
 }
 
 // warnMissing warns of a limit that a request can avoid by leaving out an optional dimension, if no

@@ -75,6 +75,9 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 		c.fail(spec.Name.Line, "tenants", "%s cannot be a tenant's name", quote(spec.Name.Value))
 		return
 	}
+	if strings.Contains(spec.Name.Value, "*") {
+		c.warn(spec.Name.Line, field, "it is the tenant of exactly that name: tenants are listed by their full names, and default_plan is the plan of all others")
+	}
 	planName := spec.Plan.Value
 	if !spec.Plan.Set() {
 		if planName = c.doc.DefaultPlan.Value; planName == "" {

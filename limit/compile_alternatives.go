@@ -1,0 +1,87 @@
+package limit
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Patterns that are most likely meant as several values, which no pattern can say.
+var (
+	// methodsTogether matches an op with several methods: GET|POST /x, or (GET, POST) /x.
+	methodsTogether = regexp.MustCompile(`^\(?((?i:get|post|put|patch|delete|head|options))(?:\s*[|,]\s*(?i:get|post|put|patch|delete|head|options))+\)?\s+(/.*)$`)
+	// anyMethod matches an op with a word for all methods.
+	anyMethod = regexp.MustCompile(`^(?i:any|all|every)\s+(/.*)$`)
+	// severalOps matches ops that a mark separates.
+	severalOps = regexp.MustCompile(`^((?:[A-Za-z]+ )?/[^|,]*?)\s*[|,]\s*((?:[A-Za-z]+ )?/[^|,]*)`)
+	// severalNames matches short values that a mark separates.
+	severalNames = regexp.MustCompile(`^[\w.-]{1,32}(\s*[|,]\s*[\w.-]{1,32})+$`)
+)
+
+// warnPatterns warns of conditions that hold for a value by the letter, and are meant in another way most likely.
+func (c *compiler) warnPatterns() {
+	warned := map[entry]bool{}
+	lists := func(tenant string) bool { return c.tenants[tenant] != nil }
+	for _, l := range c.set.Limits {
+		for i := range l.when {
+			w := &l.when[i]
+			if w.kind == propertyIP || w.values != nil || warned[l.entry()] {
+				continue
+			}
+			if advice := notOneValue(w.name, w.text, lists); advice != "" {
+				warned[l.entry()] = true
+				c.warn(l.Line, "when."+w.name, "%s holds only for a value that is written so; %s", quote(w.text), advice)
+			}
+		}
+	}
+}
+
+// notOneValue returns advice about a pattern that is most likely meant as several values, or as all values but
+// one, or "". Lists reports whether the file lists a tenant.
+func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
+	if rest, found := strings.CutPrefix(pattern, "!"); found && rest != "" {
+		return "a condition cannot say not: write a limit for all, and a more specific one, or one with action: allow, for " + quote(rest)
+	}
+	if dim == "op" {
+		return notOneOp(pattern)
+	}
+	if !severalNames.MatchString(pattern) || lists(pattern) {
+		return ""
+	}
+	values := splitValues(pattern)
+	switch {
+	case dim == "user": // providers of identities write them so
+		return ""
+	case dim == "tenant" && !strings.Contains(pattern, ",") && !slices.ContainsFunc(values, lists):
+		return ""
+	}
+	return forEach(dim, values[0], values[1])
+}
+
+// notOneOp does the same for an op.
+func notOneOp(op string) string {
+	if m := methodsTogether.FindStringSubmatch(op); m != nil {
+		methods := splitValues(strings.Trim(strings.TrimSuffix(op, m[2]), " ()"))
+		return forEach("op", strings.ToUpper(methods[0])+" "+m[2], strings.ToUpper(methods[1])+" "+m[2])
+	}
+	if m := anyMethod.FindStringSubmatch(op); m != nil {
+		return forEach("op", "GET "+m[1], "POST "+m[1])
+	}
+	if m := severalOps.FindStringSubmatch(op); m != nil {
+		return forEach("op", m[1], m[2])
+	}
+	return ""
+}
+
+// splitValues returns the values that marks separate.
+func splitValues(text string) (values []string) {
+	for v := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '|' || r == ',' }) {
+		values = append(values, strings.TrimSpace(v))
+	}
+	return values
+}
+
+func forEach(dim, first, second string) string {
+	return fmt.Sprintf("a pattern is one value: write a limit for each, with when: {%s: %s} and when: {%[1]s: %[3]s}", dim, quote(first), quote(second))
+}
