@@ -37,6 +37,7 @@ func (c *compiler) checkDefaults() {
 	c.noteMethods()
 	c.warnPatterns()
 	c.warnPairs()
+	c.noteAllows()
 	c.failUndecided()
 	if defaulted > 0 && !c.opts.Strict {
 		c.warn(1, "on_error", "%d of %d limits and overrides rely on the default, open: say open or closed", defaulted, len(c.limits))
@@ -203,40 +204,6 @@ func (c *compiler) warnPlace(a, b *Limit) bool {
 	}
 	c.warn(a.Line, "when", "%s takes the place of %s, which counts by %s too: requests that %[1]s counts are not counted by %[2]s. Say group: %[4]s to count them by both, or replaces: [%[5]s] if that is meant",
 		quote(a.ID), quote(b.ID), strings.Join(a.Level(), ", "), a.ID, b.ID)
-	return true
-}
-
-// warnAllow warns if a allows requests, and b counts some of them all the same: it is more specific,
-// or of another group.
-func (c *compiler) warnAllow(a, b *Limit) bool {
-	if a.Action != ActionAllow || takesPlace(a, b) || c.allowed(a, b) {
-		return false
-	}
-	why := "is more specific"
-	if a.Group != b.Group {
-		why = "is of another group"
-	}
-	c.warn(a.Line, "action", "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s",
-		quote(a.ID), quote(b.ID), why)
-	return true
-}
-
-// allowed reports whether another limit allows all requests that match a and b.
-func (c *compiler) allowed(a, b *Limit) bool {
-	return slices.ContainsFunc(c.set.Limits, func(l *Limit) bool {
-		return l.Action == ActionAllow && l.Mode == b.Mode && l.Plan == b.Plan && takesPlace(l, b) && l.conditionsIn(a, b)
-	})
-}
-
-// conditionsIn reports whether all conditions of l are among those of a and b, so that l matches what
-// both match.
-func (l *Limit) conditionsIn(a, b *Limit) bool {
-	for i := range l.when {
-		same := func(c condition) bool { return c.name == l.when[i].name && c.text == l.when[i].text }
-		if !slices.ContainsFunc(a.when, same) && !slices.ContainsFunc(b.when, same) {
-			return false
-		}
-	}
 	return true
 }
 

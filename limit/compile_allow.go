@@ -1,0 +1,81 @@
+package limit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// noteAllows notes of each limit that allows requests which enforced limits of other levels count them all the same.
+func (c *compiler) noteAllows() {
+	compared := 0
+	for _, a := range c.set.Limits {
+		if a.Action != ActionAllow || a.Mode == ModeOff || a.broken {
+			continue
+		}
+		var counting []string
+		var level []string // of the first of these
+		for _, b := range c.set.Limits {
+			if compared++; compared > mostCompared {
+				return
+			}
+			if c.countsAllowed(a, b) && !slices.Contains(counting, quote(b.ID)) {
+				counting = append(counting, quote(b.ID))
+				if level == nil {
+					level = b.Level()
+				}
+			}
+		}
+		if n := len(counting); n > 0 {
+			others := ""
+			if n > mostCounting {
+				counting, others = counting[:mostCounting], fmt.Sprintf(" and %d others", n-mostCounting)
+			}
+			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s: a limit with by: [%s], the same conditions and action: allow lifts that too", quote(a.ID), strings.Join(counting, ", "), others, strings.Join(level, ", "))
+		}
+	}
+}
+
+// mostCounting bounds the limits that a note names.
+const mostCounting = 3
+
+// countsAllowed reports whether b is an enforced limit of another level than a, and counts requests that a allows.
+func (c *compiler) countsAllowed(a, b *Limit) bool {
+	return b.Action == ActionLimit && b.Mode == ModeEnforce && !b.broken && !b.slots &&
+		(a.Plan == b.Plan || a.Plan == "" || b.Plan == "") && !slices.Equal(a.Level(), b.Level()) &&
+		canMeet(a, b) && !c.allowed(a, b)
+}
+
+// warnAllow warns if a allows requests, and b counts some of them all the same: it is more specific,
+// or of another group.
+func (c *compiler) warnAllow(a, b *Limit) bool {
+	if a.Action != ActionAllow || takesPlace(a, b) || c.allowed(a, b) {
+		return false
+	}
+	why := "is more specific"
+	if a.Group != b.Group {
+		why = "is of another group"
+	}
+	c.warn(a.Line, "action", "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s",
+		quote(a.ID), quote(b.ID), why)
+	return true
+}
+
+// allowed reports whether another limit allows all requests that match a and b.
+func (c *compiler) allowed(a, b *Limit) bool {
+	return slices.ContainsFunc(c.set.Limits, func(l *Limit) bool {
+		return l.Action == ActionAllow && l.Mode == b.Mode && l.Plan == b.Plan && takesPlace(l, b) && l.conditionsIn(a, b)
+	})
+}
+
+// conditionsIn reports whether all conditions of l are among those of a and b, so that l matches what
+// both match.
+func (l *Limit) conditionsIn(a, b *Limit) bool {
+	for i := range l.when {
+		same := func(c condition) bool { return c.name == l.when[i].name && c.text == l.when[i].text }
+		if !slices.ContainsFunc(a.when, same) && !slices.ContainsFunc(b.when, same) {
+			return false
+		}
+	}
+	return true
+}
