@@ -132,6 +132,9 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 			return ""
 		}
 	}
+	if hasKey(root, "apiVersion") && hasKey(root, "kind") {
+		return "this is a manifest of Kubernetes: name a file with the limits alone, such as that below data of a ConfigMap"
+	}
 	if isSettings(root) {
 		return "this is a settings file: name it by --config"
 	}

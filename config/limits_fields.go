@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -48,7 +49,7 @@ var tenantFields = fields[limit.TenantSpec]{
 var limitFields = fields[limit.RuleSpec]{
 	"id":        text(func(spec *limit.RuleSpec) *limit.Text { return &spec.ID }),
 	"group":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Group }),
-	"rate":      text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Rate }),
+	"rate":      readRate,
 	"slots":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Slots }),
 	"burst":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Burst }),
 	"algorithm": text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Algorithm }),
@@ -78,6 +79,22 @@ var overrideFields = func() fields[limit.RuleSpec] {
 var leaseFields = fields[limit.LeaseSpec]{
 	"size": text(func(spec *limit.LeaseSpec) *limit.Text { return &spec.Size }),
 	"ttl":  text(func(spec *limit.LeaseSpec) *limit.Text { return &spec.TTL }),
+}
+
+// placeholder matches a text that a program replaces in the files of others.
+var placeholder = regexp.MustCompile(`^\$\{\w{1,64}\}$`)
+
+// readRate reads the rate of a limit.
+func readRate(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
+	switch value := resolveAlias(n); {
+	case value.Kind == yaml.SequenceNode && len(value.Content) > 1:
+		d.fail(value, plain(field), "one rate belongs here: write a limit for each, the further ones with group: NAME")
+	case value.Kind == yaml.ScalarNode && placeholder.MatchString(value.Value):
+		d.fail(value, plain(field), "%s is a placeholder: put a rate in its place first, as envsubst does", value.Value)
+	default:
+		d.text(&spec.Rate, n, field)
+	}
+	spec.RateUnread = !spec.Rate.Set()
 }
 
 func readDimensions(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {

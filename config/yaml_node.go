@@ -119,6 +119,8 @@ func (d *limitsDecoder) text(to *limit.Text, n *yaml.Node, field string) {
 func notText(n *yaml.Node) string {
 	first, _ := utf8.DecodeRuneInString(n.Value)
 	switch {
+	case n.Kind == yaml.MappingNode && len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode:
+		return "{{ }} is the placeholder of a template: fill the template in first"
 	case n.Kind == yaml.SequenceNode:
 		return "one value belongs here, not a list"
 	case n.Kind != yaml.ScalarNode:

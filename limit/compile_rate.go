@@ -59,7 +59,7 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 
 // readRate reads the rate of a limit, and reports whether it has one.
 func (c *compiler) readRate(spec *RuleSpec, l *Limit) bool {
-	if !spec.Rate.Set() && misspelled(spec, l) {
+	if !spec.Rate.Set() && (misspelled(spec, l) || spec.RateUnread) {
 		return false
 	}
 	if !spec.Rate.Set() {

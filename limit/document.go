@@ -51,28 +51,30 @@ type TenantSpec struct {
 
 // RuleSpec is one limit as it is written, or the fields of one that an override changes.
 type RuleSpec struct {
-	Line      int
-	ID        Text
-	By        []Text
-	BySet     bool
-	When      []WhenSpec
-	Group     Text
-	Rate      Text
-	Slots     Text
-	Burst     Text
-	Algorithm Text
-	Mode      Text
-	Enforce   Text // a percentage
-	Warn      Text // a percentage
-	Action    Text
-	OnError   Text
-	Missing   Text
-	Timezone  Text
-	Cost      Text
-	MaxCost   Text
-	Lease     LeaseSpec
-	Store     Text
-	Replaces  []Text
+	Line  int
+	ID    Text
+	By    []Text
+	BySet bool
+	When  []WhenSpec
+	Group Text
+	Rate  Text
+	// RateUnread reports that the rate is there and could not be read, which is reported already.
+	RateUnread bool
+	Slots      Text
+	Burst      Text
+	Algorithm  Text
+	Mode       Text
+	Enforce    Text // a percentage
+	Warn       Text // a percentage
+	Action     Text
+	OnError    Text
+	Missing    Text
+	Timezone   Text
+	Cost       Text
+	MaxCost    Text
+	Lease      LeaseSpec
+	Store      Text
+	Replaces   []Text
 }
 
 // WhenSpec is one condition of a limit.

@@ -82,6 +82,8 @@ func oddRate(text string) error {
 		meant = m[1] + strings.Repeat("0", zeros) + "/" + period
 	} else if first, _, found := strings.Cut(period, "/"); found {
 		meant = count + "/" + first
+	} else if m := fraction.FindStringSubmatch(period); m != nil {
+		meant = wholePeriod(count, m[1]+m[2], len(m[2]), m[3])
 	} else if d, err := time.ParseDuration(period); err == nil && d >= time.Second && d%time.Second == 0 {
 		meant = count + "/" + inOneUnit(d)
 	}
@@ -89,6 +91,27 @@ func oddRate(text string) error {
 		return errRateForm
 	}
 	return fmt.Errorf("a rate is COUNT/PERIOD, of whole numbers: write %s", meant)
+}
+
+// fraction matches a period with decimals.
+var fraction = regexp.MustCompile(`^([0-9]{0,3})\.([0-9]{1,3})([smh])$`)
+
+// wholePeriod returns a rate whose period is a number with decimals, of which digits has all digits, in whole numbers.
+func wholePeriod(count, digits string, decimals int, unit string) string {
+	n, err := ParseDigits(count)
+	every, _ := ParseDigits(digits) // at most six
+	if err != nil || n == 0 || n > MaxCapacity/1000 || every == 0 {
+		return ""
+	}
+	for range decimals {
+		n *= 10
+	}
+	g := gcd(n, every)
+	period := strconv.FormatInt(every/g, 10)
+	if every == g {
+		period = ""
+	}
+	return strconv.FormatInt(n/g, 10) + "/" + period + unit
 }
 
 // isRate reports whether a text is a rate.
