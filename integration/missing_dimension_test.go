@@ -17,6 +17,7 @@ plans:
   p:
     - {id: hourly, by: [tenant], rate: 1000/h, algorithm: fixed_window}
     - {id: user, by: [tenant, user], rate: 3/2s, burst: 3, missing: deny}
+    - {id: most, by: [tenant, user], when: {user: v}, group: most, rate: 9/s, max_cost: 1}
 `)
 	p, web := serveHTTP(t, file, "--http-gateway", "nginx")
 	const denied = "denied by user: the request has no user, which the limit demands: add DIM user VALUE"
@@ -29,6 +30,12 @@ plans:
 		if !strings.Contains(out, row.want) || errs != "" {
 			t.Errorf("%s: %s%s", row.words, out, errs)
 		}
+	}
+	if out, errs, _ := run(t, nil, "check", "--addr", p.addr, "q", "op", "-", "5", "DIM", "user", "u"); out != "denied by user, which never admits a cost of 5: it holds 3 units (source store)\n" || errs != "" {
+		t.Errorf("a cost above the capacity: %s%s", out, errs)
+	}
+	if out, errs, _ := run(t, nil, "check", "--addr", p.addr, "q", "op", "-", "2", "DIM", "user", "v"); out != "denied by most, which never admits a cost of 2: its max_cost is lower (source store)\n" || errs != "" {
+		t.Errorf("a cost above max_cost: %s%s", out, errs)
 	}
 	if out, _, _ := run(t, nil, "denied", "--addr", p.addr, "--json"); !strings.Contains(out, `"cost": 2,`) {
 		t.Errorf("denied: %s", out)

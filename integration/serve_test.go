@@ -187,7 +187,7 @@ func TestCheckCommand(t *testing.T) {
 		code int
 	}{
 		{[]string{"t", "-", "-"}, "admitted by a: 0 of 1 left, full again in 1h0m0s (source store)\n", 0},
-		{[]string{"t", "-", "-", "2"}, "denied by a: it holds 1 units, so this cost can never succeed (source store)\n", 2},
+		{[]string{"t", "-", "-", "2"}, "denied by a, which never admits a cost of 2: it holds 1 unit (source store)\n", 2},
 	} {
 		out, errs, code := run(t, nil, append([]string{"check", "--addr", p.addr}, step.args...)...)
 		if out != step.want || code != step.code {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,7 @@ type decision struct {
 	Source     string `json:"source"`
 
 	explained string // the verdict of RL.EXPLAIN about a refusal, or ""
+	cost      int64  // of the request
 }
 
 func runCheck(ctx context.Context, env *environment, args []string) int {
@@ -76,6 +78,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, fmt.Errorf("check: %w", explainDial(*addr, err)))
 	}
+	d.cost = req.Cost
 	if ignoresPassword(ctx, client) {
 		printWarnings(env, fs.Name(), []string{fmt.Sprintf("--password-file has no effect: the limitgate at %s asks the default user for no password", *addr)})
 	}
@@ -106,7 +109,7 @@ func (d *decision) explain(ctx context.Context, client *redis.Client, args []str
 	}
 	named := withNames(reply)
 	if d.refused() {
-		d.explained = explanationOfReply(args, named).refusal(d.LimitID)
+		d.explained = cmp.Or(explanationOfReply(args, named).refusal(d.LimitID), d.tooCostly())
 	}
 	return warningsOfReply(args, named)
 }
@@ -135,7 +138,7 @@ func askDecision(cmd *redis.Cmd) (decision, error) {
 	if !ok || !ok2 {
 		return decision{}, errNotADecision
 	}
-	return decision{n[0] == 1, n[1], n[2], n[3], n[4], table.Printable(id), table.Printable(source), ""}, nil
+	return decision{n[0] == 1, n[1], n[2], n[3], n[4], table.Printable(id), table.Printable(source), "", 0}, nil
 }
 
 // String returns the decision as a sentence.
@@ -152,7 +155,7 @@ func (d decision) String() string {
 	case d.refused():
 		return fmt.Sprintf("denied by %s, which refuses such requests (source policy)", d.LimitID)
 	case d.RetryAfter < 0:
-		return fmt.Sprintf("denied by %s: it holds %d units, so this cost can never succeed (source %s)", d.LimitID, d.Limit, d.Source)
+		return fmt.Sprintf("%s (source %s)", d.tooCostly(), d.Source)
 	case d.Source == limit.SourcePolicy.String():
 		return fmt.Sprintf("denied by %s, %s: retry after %s (source policy)", d.LimitID, failsClosed, millis(d.RetryAfter))
 	default:
@@ -163,6 +166,15 @@ func (d decision) String() string {
 		return fmt.Sprintf("denied by %s: %d of %d left, retry after %s%s (source %s)",
 			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), spread, d.source())
 	}
+}
+
+// tooCostly describes a denial for ever of a limit that refuses nothing by itself.
+func (d decision) tooCostly() string {
+	why := "its max_cost is lower"
+	if d.cost > d.Limit {
+		why = "it holds " + counted(int(d.Limit), "unit")
+	}
+	return fmt.Sprintf("denied by %s, which never admits a cost of %d: %s", d.LimitID, d.cost, why)
 }
 
 // source returns the source. A backstop may have decided another limit than the one that is named.

@@ -164,7 +164,7 @@ func detailOf(d *limit.Decision) string {
 		}
 		return "The limit counts by " + strings.Join(level, " and ") + ": the request lacks one of them."
 	case d.RetryAfter < 0:
-		return "The request costs more than the limit has when nothing is used."
+		return "The request costs more than the limit ever admits."
 	default:
 		return "Come again in " + strconv.FormatInt(httpfields.Seconds(d.RetryAfter), 10) + " s."
 	}
