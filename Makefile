@@ -59,7 +59,7 @@ build-lambda: ## Build bin/lambda.zip, the control plane for AWS Lambda (GOARCH=
 	@GOOS= GOARCH= go run scripts/lambda_zip.go bin/bootstrap bin/lambda.zip
 
 .PHONY: test
-test: ## Run everything against real redis servers: vet, race detector, integration
+test: ## Run all tests against real redis servers, with the race detector; lint has vet
 	@scripts/test.sh
 
 .PHONY: test-long

@@ -4,6 +4,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# As scripts/test.sh, so that packages are compiled once for both.
+export CGO_ENABLED=0
+
 status=0
 unformatted=$(find . -name '*.go' -not -path './.cache/*' -exec gofmt -l {} +)
 if [ -n "$unformatted" ]; then

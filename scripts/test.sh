@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Runs everything that must pass: vet, all tests under the race detector with the seeds of
-# every fuzz target, and the integration tests against real servers. Prints a line for
-# each package, and in the end the failures, with the commands that run them again. Tests
-# of AWS are left out where the machine has no emulator and none can be fetched, unless
-# LIMITGATE_ALL is 1. Any other skipped test is a failure.
+# Runs all tests under the race detector with the seeds of every fuzz target, and the
+# integration tests against real servers; make lint has vet. Prints a line for each package,
+# and in the end the failures, with the commands that run them again. Tests of AWS are left
+# out where the machine has no emulator and none can be fetched, unless LIMITGATE_ALL is 1.
+# Any other skipped test is a failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Without cgo, as the binary is released and as the linters compile, so that packages are compiled
+# once for all of them. The race detector needs cgo.
+export CGO_ENABLED=0
 
 budget=900 # seconds, on two quiet cores
 results=.cache/test
@@ -68,12 +72,9 @@ may_lack_it() { [ "${LIMITGATE_ALL:-}" != 1 ]; }
 # reason prints a short form of the error of get.
 reason() { tail -n 1 "$results/provision.log" | sed -e 's/^provision: //' -e 's/:.*//'; }
 
-# vet vets all modules whose tests run here.
-vet() { go vet ./... && go vet -C bench ./... && go vet -C deploy/checks ./...; }
-
 # check runs go test on packages. -C=FOLDER before the packages names another module, and
 # go insists that it comes first. The race detector needs cgo. The test cache is off,
-# because it does not know the servers. All packages are vetted before, and no debugger
+# because it does not know the servers. The linters vet all packages, and no debugger
 # reads the binaries linked here. The timeout is for a test that hangs: on a busy machine the
 # tests of cluster take ten minutes.
 check() { CGO_ENABLED=1 "$results/testreport" run "$results" "$1" "${@:2}" -race -count=1 -timeout=20m -vet=off -ldflags=-w; }
@@ -113,7 +114,6 @@ mkdir -p "$results"
 part provision provision
 [ -z "$failed" ] || exit 1
 go build -o "$results/testreport" ./internal/testreport
-part vet vet
 # Three at a time, the slow ones first: they wait much.
 first='./cluster ./deploy/cloudformation ./internal/redistest ./controlplane/dynamo ./backstop'
 packages=$(go list ./... | grep -v -e '/integration$' -e '/internal/simulation$')
