@@ -191,10 +191,13 @@ func invalid(what string, arg []byte, reason error) string {
 	return "ERR invalid " + what + " '" + quote(arg) + "': " + reason.Error()
 }
 
+// noneText is the advice about an argument that is none.
+const noneText = ", - stands for none"
+
 // orNone adds advice to the error for an empty argument that a request may lack.
 func orNone(arg []byte) string {
 	if len(arg) == 0 {
-		return ", - stands for none"
+		return noneText
 	}
 	return ""
 }
@@ -210,7 +213,7 @@ func orQuoted(op, ip []byte) string {
 	}
 	if !bytes.HasPrefix(ip, []byte("/")) || !slices.Contains(methods, strings.ToUpper(string(op))) {
 		if !bytes.ContainsAny(ip, ".:,") {
-			return orNone(nil)
+			return noneText
 		}
 		return ""
 	}

@@ -78,14 +78,15 @@ func newTable() map[string]*command {
 
 // UsageOf returns a command of Limitgate with its arguments, or "" if there is no such command.
 func UsageOf(name string) string {
-	c := usages()[strings.ToLower(name)]
+	c := commandTable()[strings.ToLower(name)]
 	if c == nil || c.group != groupLimit {
 		return ""
 	}
 	return strings.TrimSpace(strings.ToUpper(c.name) + " " + c.usage)
 }
 
-var usages = sync.OnceValue(newTable)
+// commandTable returns the table of all handlers, which none changes.
+var commandTable = sync.OnceValue(newTable)
 
 // maxCommandName is longer than the name of any command or subcommand.
 const maxCommandName = 16

@@ -117,7 +117,7 @@ func NewHandler(opts Options) *Handler {
 		opts.Shards = func() []Shard { return nil }
 	}
 	h := &Handler{
-		opts: opts, table: newTable(), settings: newSettings(opts), started: opts.Now(), runID: newRunID(),
+		opts: opts, table: commandTable(), settings: newSettings(opts), started: opts.Now(), runID: newRunID(),
 		sessions: map[int64]*Session{}, inlineLimits: newInlineLimits(),
 	}
 	for d, name := range dialectNames {

@@ -39,7 +39,7 @@ const (
 	whenKey         = `write when: {op: "POST /v1/payments*"}, and by with op for a bucket of each`
 )
 
-// knownKeys says which key belongs in the place of an unknown one.
+// knownKeys returns advice about an unknown key: the key that belongs in its place, or those that are known.
 func knownKeys(unknown, field string, names []string) string {
 	if field == "limits" {
 		return "limits stand in plans, by the name of each plan, and in shared"

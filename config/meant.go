@@ -7,8 +7,9 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // formError says that a text does not have the form of a value. It receives a value to name as an example.
@@ -102,33 +103,8 @@ func meantDuration(text string) (meant time.Duration, reason string) {
 // NotWhole returns what is wrong with a text that is no whole number. It names the number that the text most
 // likely means if that is from least to most, and the example otherwise.
 func NotWhole(text, example string, least, most int) string {
-	if meant := meantWhole(text); meant > 0 && meant >= least && meant <= most {
-		example = strconv.Itoa(meant)
+	if meant := limit.MeantNumber(text); meant > 0 && meant >= int64(least) && meant <= int64(most) {
+		example = strconv.FormatInt(meant, 10)
 	}
 	return fmt.Sprintf("%s is not a whole number; write it in digits only, for example %s", Quote(text), example)
-}
-
-// meantNumber matches a number with marks between thousands, a suffix for thousands or millions, or /s.
-var meantNumber = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,6})?|[0-9]{1,3}(?:[,_' ][0-9]{3}){1,3}) ?([kKmM]?)(?:/s)?$`)
-
-// meantWhole returns the whole number that a text most likely means, or 0.
-func meantWhole(text string) int {
-	parts := meantNumber.FindStringSubmatch(text)
-	if parts == nil {
-		return 0
-	}
-	if whole, fraction, found := strings.Cut(parts[1], "."); found && len(whole) <= 3 && len(fraction) == 3 && parts[2] == "" {
-		return 0 // 1.000 is a thousand to many people
-	}
-	number, _ := strconv.ParseFloat(strings.NewReplacer(",", "", "_", "", "'", "", " ", "").Replace(parts[1]), 64)
-	switch strings.ToLower(parts[2]) {
-	case "k":
-		number *= 1000
-	case "m":
-		number *= 1_000_000
-	}
-	if whole := math.Round(number); math.Abs(whole-number) < 1e-6 {
-		return int(whole)
-	}
-	return 0
 }

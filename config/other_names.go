@@ -34,18 +34,18 @@ var (
 
 // MeantFlag returns the flag of those of a command that an unknown flag most likely means, or "".
 func MeantFlag(unknown string, flags []string) string {
-	return cmp.Or(otherFlag(unknown, flags), limit.Nearest(unknown, flags))
+	return cmp.Or(newTable(new(Settings)).otherFlag(unknown, flags), limit.Nearest(unknown, flags))
 }
 
 // otherFlag returns the flag that has the unknown name in other programs, or whose setting has that name as its
 // key: the flag of redis.addrs is --redis. It returns "" if there is none.
-func otherFlag(unknown string, flags []string) string {
+func (t settings) otherFlag(unknown string, flags []string) string {
 	for _, meant := range otherNames[unknown] {
 		if slices.Contains(flags, meant) {
 			return meant
 		}
 	}
-	for _, r := range newTable(new(Settings)) {
+	for _, r := range t {
 		if flagName(r.name) == unknown && slices.Contains(flags, r.flag()) {
 			return r.flag()
 		}
@@ -56,6 +56,6 @@ func otherFlag(unknown string, flags []string) string {
 // settingOfOther returns the setting that a variable without its prefix, or a key of the settings file, means
 // as otherFlag does, or nil.
 func (t settings) settingOfOther(name string, most origin) *setting {
-	r, _ := t.find((*setting).flag, flagName, otherFlag(flagName(strings.ToLower(name)), t.keys((*setting).flag, most)))
+	r, _ := t.find((*setting).flag, flagName, t.otherFlag(flagName(strings.ToLower(name)), t.keys((*setting).flag, most)))
 	return r
 }

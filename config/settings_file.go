@@ -156,12 +156,15 @@ func (f *settingsFile) settingsOf(section string) []string {
 
 func (f *settingsFile) failUnknownKey(line int, name string) {
 	section, last, nested := strings.Cut(name, ".")
-	other := f.table.settingOfOther(name, anywhere)
 	switch r, _ := f.table.find((*setting).env, envName, name); {
 	case slices.Contains(documentKeys, name):
 		f.fail(line, name, "unknown key; it is one of a limits file: name that by --limits")
+		return
 	case r != nil:
 		f.fail(line, name, "unknown key; that is its variable, and its key is %s", r.name)
+		return
+	}
+	switch other := f.table.settingOfOther(name, anywhere); {
 	case other != nil:
 		f.fail(line, name, "unknown key; did you mean %s?", other.key())
 	case nested && f.isSection(section):

@@ -60,7 +60,7 @@ func inComment(lines []string, line int, bracket rune) string {
 	return ""
 }
 
-// notClosed says how to close a bracket.
+// notClosed returns the advice to close a bracket.
 func (e *yamlError) notClosed(line int, bracket rune) string {
 	if message := inComment(e.lines, line, bracket); message != "" {
 		return message

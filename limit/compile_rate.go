@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -85,24 +86,13 @@ func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
 	n, err := bucket.ParseDigits(spec.Burst.Value)
 	if err != nil || n < 1 || n > bucket.MaxCapacity {
 		text := quote(spec.Burst.Value) + " is not a burst: write "
-		if meant := inDigits(spec.Burst.Value); meant != "" {
-			text += meant + ", "
+		if meant := MeantNumber(spec.Burst.Value); meant > 0 && meant <= bucket.MaxCapacity {
+			text += strconv.FormatInt(meant, 10) + ", "
 		}
 		c.fail(spec.Burst.Line, "burst", "%sa whole number from 1 to %d", text, int64(bucket.MaxCapacity))
 		return 0, false
 	}
 	return n, true
-}
-
-// inDigits returns the number that a text such as 2k means, or "".
-func inDigits(text string) string {
-	for letter, zeros := range map[string]string{"k": "000", "m": "000000"} {
-		digits, found := strings.CutSuffix(strings.ToLower(strings.TrimSpace(text)), letter)
-		if n, err := bucket.ParseDigits(digits); found && err == nil && n > 0 && n < 1000_000 {
-			return digits + zeros
-		}
-	}
-	return ""
 }
 
 // compileCalendar reads the time zone of a rate per day or month.

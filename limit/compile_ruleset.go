@@ -299,7 +299,7 @@ func (c *compiler) checkTies(g []*Limit) {
 	}
 }
 
-// entry is where a limit stands in the file: plans may share it.
+// entry identifies a limit by its line and its id. Limits that plans share have one entry.
 type entry struct {
 	line int
 	id   string

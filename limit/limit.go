@@ -49,7 +49,7 @@ type Limit struct {
 	shareBits Prefixes
 	shadowed  *Limit
 	warn      int  // the part of the capacity in use from which it warns, in percentParts; 0 is never
-	broken    bool // it has mistakes, so that checks of it mean nothing
+	broken    bool // a mistake in what it competes by, or its id is taken: it is not compared
 }
 
 // The layers of a limit, in ascending order of precedence.

@@ -131,7 +131,7 @@ func readJWKS(path string) (set jwksFile, err error) {
 	if err != nil {
 		return set, fmt.Errorf("read JWKS: %w", err)
 	}
-	if err := json.Unmarshal(content, &set); err != nil || set.Keys == nil { // the rest of another file would be lost
+	if err := json.Unmarshal(content, &set); err != nil || set.Keys == nil { // rewriting another file would lose its content
 		return set, fmt.Errorf(`read JWKS: %s is not JSON of the form {"keys": [...]}: name a JWKS that limitgate bypass key has made, or a new file`, path)
 	}
 	return set, nil

@@ -52,8 +52,8 @@ func (b *Bucket) Create(ctx context.Context, name string, body []byte) (created 
 // checkTimeout bounds Check: a start does not wait for an S3 that does not answer.
 const checkTimeout = 5 * time.Second
 
-// Check returns an error if the bucket does not exist. It returns nil if S3 does not answer, or refuses to
-// tell: the right to write an object is another one, and a write is tried again.
+// Check returns an error if the bucket does not exist. It returns nil if S3 does not answer or denies access:
+// HeadBucket and PutObject have different permissions, and the writer tries again.
 func (b *Bucket) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -141,7 +141,7 @@ type Outcome struct {
 	// Failed is how many calls were sent and got an error, or no answer in time. Stuck is
 	// how many were not even sent in time, which is normal for an overloaded shard.
 	Failed, Stuck int
-	Err           error // of the last that failed; set if one did
+	Err           error // of the last that failed; set if Failed or Stuck is above 0
 }
 
 // Record records the outcome of calls.
@@ -169,8 +169,8 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 	}
 	if state == Closed {
 		ok, failed := b.count(now, o)
-		// A success does not open the breaker, although the calls that leave the window may make the failures
-		// the half of the rest: the next failure does.
+		// Only a failure opens the breaker: when successes leave the window, the part of failures can reach a half
+		// in an outcome that has no error for the transition.
 		if o.Failed+o.Stuck > 0 && (b.row >= rowFailures && now.Sub(b.first) >= rowTime || failed >= minFailed && failed >= ok) {
 			b.open(now)
 		}

@@ -107,8 +107,8 @@ type nginxContext struct {
 	outer    *nginxContext
 	limits   int  // how many limit_req are in it
 	imported int  // the line of the first of them that is imported, or 0
-	dry      bool // limit_req_dry_run, on the line dryLine, or 0 for that of the outer context
-	dryLine  int
+	dry      bool // the value of limit_req_dry_run
+	dryLine  int  // its line; 0 if the value is that of the outer context
 }
 
 // isDry reports whether limit_req_dry_run is on in a context.

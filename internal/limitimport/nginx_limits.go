@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// add adds the limit of a limit_req, and reports whether it can be said. If not, the last remark has
+// add adds the limit of a limit_req, and reports whether a limits file can express it. If not, the last remark has
 // the reason.
 func (n *nginx) add(r *limitRequest) bool {
 	z, mistake := n.zoneOf(r)
@@ -61,7 +61,7 @@ func (n *nginx) zoneOf(r *limitRequest) (z *zone, mistake string) {
 	return z, ""
 }
 
-// location adds the condition on the path, and reports whether it can be said.
+// location adds the condition on the path, and reports whether a limits file can express it.
 func (n *nginx) location(r *limitRequest, l *imported) bool {
 	if len(r.paths) == 0 {
 		return true
@@ -112,7 +112,7 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 	return true
 }
 
-// key returns the dimensions of a zone's key, and reports whether it can be said.
+// key returns the dimensions of a zone's key, and reports whether a limits file can express it.
 func (n *nginx) key(z *zone, line int) (by []string, ok bool) {
 	rest := z.key
 	for rest != "" {

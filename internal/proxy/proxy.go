@@ -60,7 +60,7 @@ type Proxy struct {
 	reloadLimits chan os.Signal  // receives what reload receives
 	memory       *memory.Store   // nil with a Redis
 	cluster      *cluster.Store  // nil without a Redis
-	storeOptions cluster.Options // of the connections to that
+	storeOptions cluster.Options // how the store is reached
 	storeParts   []run.Part      // run beside the store
 	// redisCertExpires and clientsCertExpires return the ends of the proxy's certificates; nil
 	// without one.

@@ -53,7 +53,7 @@ func (l *lacking) warn(opts *Options) {
 var logFields = []string{"method", "path", "status", "user", "host", "referer_host", "ua_family"}
 
 // unmet returns a warning for each dimension that limits of a set need and no request has: no request meets
-// these limits. Of one that a template names, warn says it.
+// these limits. warn reports one that a template names.
 func (l *lacking) unmet(set *limit.Set, opts *Options) (warnings []string) {
 	needed := map[string][]string{} // the limits, by dimension
 	var names []string
@@ -111,7 +111,7 @@ func (l *lacking) has(name string, opts *Options) bool {
 	return false
 }
 
-// needs says which limits need a dimension.
+// needs returns the end of a warning with the limits that need a dimension.
 func needs(ids []string) string {
 	switch len(ids) {
 	case 1:
@@ -122,7 +122,7 @@ func needs(ids []string) string {
 	return fmt.Sprintf("limits %s and %d more need", ids[0], len(ids)-1)
 }
 
-// howToHave says by which flag requests have a dimension.
+// howToHave returns the flag by which requests have a dimension.
 func howToHave(name string) string {
 	switch {
 	case name == "op":
