@@ -27,16 +27,19 @@ func (r *setting) read(text string) error {
 }
 
 // NotDuration returns what is wrong with a text that package time does not read as a duration, and the duration
-// that it most likely means. Where that is not known, it names the example.
-func NotDuration(text, example string) string {
+// that it most likely means. Where that is not known, or longer than most, it names the example.
+func NotDuration(text, example string, most time.Duration) string {
 	meant, reason := meantDuration(text)
+	if meant > most {
+		meant = 0
+	}
 	switch {
 	case reason == "":
 		return fmt.Sprintf("%s is not a duration; write it with a unit, for example %s", Quote(text), example)
 	case meant == 0:
 		return fmt.Sprintf("%s is not a duration: %s; write for example %s", Quote(text), reason, example)
 	}
-	return fmt.Sprintf("%s is not a duration: %s; write %s", Quote(text), reason, showDuration(meant))
+	return fmt.Sprintf("%s is not a duration: %s; write %s", Quote(text), reason, ShowDuration(meant))
 }
 
 // The reasons why a number with a unit is not a duration.

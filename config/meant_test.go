@@ -9,14 +9,14 @@ import (
 // TestNotDuration checks the duration that an error names.
 func TestNotDuration(t *testing.T) {
 	for text, want := range map[string]string{
-		"1d": "; write 24h", "2w": "; write 336h", "1day": "; write 24h", "10 days": "; write 240h", "1.5d": "; write 36h",
+		"1d": "; write 24h", "42d": "; write for example 7s", "2w": "; write 336h", "1day": "; write 24h", "10 days": "; write 240h", "1.5d": "; write 36h",
 		"1d12h": "; write 36h", "1d12": "; write 36h", "1h30": "; write 1h30m", "1m30": "; write 1m30s", "1h 30m": "; write 1h30m",
 		"5 min": "; write 5m", "10sec": "; write 10s", "200msec": "; write 200ms",
 		"5": "; write it with a unit, for example 7s", "": "for example 7s", "-1d": "for example 7s", "d": "for example 7s",
 		"1s500": "no unit; write for example 7s", "1y": "a day is 24h; write for example 7s", "999999999w": "; write for example 7s", "5M": "; write for example 7s",
 		"0d": "; write for example 7s",
 	} {
-		if got := NotDuration(text, "7s"); !strings.HasSuffix(got, want) {
+		if got := NotDuration(text, "7s", 1000*time.Hour); !strings.HasSuffix(got, want) {
 			t.Errorf("%s: %s; want %s", text, got, want)
 		}
 	}

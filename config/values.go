@@ -114,7 +114,7 @@ func percentage(to *int) value {
 }
 
 func duration(to *time.Duration, least, most time.Duration) value {
-	bounds := showDuration(least) + " to " + showDuration(most)
+	bounds := ShowDuration(least) + " to " + ShowDuration(most)
 	return value{arg: "DURATION", bounds: bounds, read: func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil {
@@ -124,15 +124,15 @@ func duration(to *time.Duration, least, most time.Duration) value {
 			return fmt.Errorf("%s is out of bounds; it must be from %s", plain(text), bounds)
 		}
 		if err != nil {
-			return formError(func(example string) string { return NotDuration(text, example) })
+			return formError(func(example string) string { return NotDuration(text, example, math.MaxInt64) })
 		}
 		*to = d
 		return nil
 	}}
 }
 
-// showDuration formats a duration as 1m, not 1m0s.
-func showDuration(d time.Duration) string {
+// ShowDuration formats a duration as a setting or a flag takes it, without parts that are zero: 1m, not 1m0s.
+func ShowDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -104,7 +104,7 @@ func (e *yamlError) begins() bool { return e.rest() == strings.TrimLeft(e.line(e
 // slip describes a mistake on the line of the error, or on the one before.
 func (e *yamlError) slip() (line int, message string) {
 	for _, line := range []int{e.Mark.Line, e.before(e.Mark.Line)} {
-		if message := e.slipOf(line); message != "" {
+		if message := e.lineMistake(line); message != "" {
 			return line, message
 		}
 	}
@@ -113,7 +113,7 @@ func (e *yamlError) slip() (line int, message string) {
 
 // noColon explains a name without a colon.
 func (e *yamlError) noColon() (int, string) {
-	if message := e.slipOf(e.ContextMark.Line); message != "" {
+	if message := e.lineMistake(e.ContextMark.Line); message != "" {
 		return e.ContextMark.Line, message
 	}
 	return e.ContextMark.Line, colonMissing(e.line(e.ContextMark.Line))

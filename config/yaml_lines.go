@@ -58,8 +58,8 @@ var (
 	conflictMark = regexp.MustCompile(`^(<{7}|={7}|>{7}|\|{7})( |$)`)
 )
 
-// slipOf describes a mistake that is visible on one line alone, or returns "".
-func (e *yamlError) slipOf(n int) string {
+// lineMistake describes a mistake that is visible on one line alone, or returns "".
+func (e *yamlError) lineMistake(n int) string {
 	line := e.line(n)
 	if comment := foreignComment(strings.TrimSpace(line), isJSON(e.lines)); comment != "" {
 		return comment

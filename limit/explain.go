@@ -7,6 +7,9 @@ import (
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
+// ReasonLacks begins the reason of a limit that counts by a dimension which the request lacks.
+const ReasonLacks = "no "
+
 // Considered is one limit and its effect on a request.
 type Considered struct {
 	Limit   *Limit
@@ -62,9 +65,9 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 	if d := l.missing(req); d != nil {
 		switch l.Missing {
 		case MissingPass:
-			return false, "no " + d.text
+			return false, ReasonLacks + d.text
 		case MissingDeny:
-			return true, "no " + d.text + ", which the limit demands" + d.addition()
+			return true, ReasonLacks + d.text + ", which the limit demands" + d.addition()
 		}
 	}
 	if winner != nil {

@@ -228,30 +228,30 @@ func rollbackOf(entries []audit.Entry, items map[string]table.Item, key string, 
 
 // noRollback returns why an item cannot be restored to a version, and the versions that it can be restored to.
 func noRollback(entries []audit.Entry, key string, version int64) error {
-	var there []int64
+	var restorable []int64
 	reason := fmt.Sprintf("no audit entry of version %d of %s", version, table.Printable(key))
 	for i := range entries {
 		switch e := &entries[i]; {
 		case e.Actor != audit.Unknown && e.After != nil:
-			there = append(there, e.Version)
+			restorable = append(restorable, e.Version)
 		case e.Version == version && e.After == nil:
 			reason = fmt.Sprintf("the audit has of version %d of %s only that it was deleted by hand", version, table.Printable(key))
 		case e.Version == version:
 			reason = fmt.Sprintf("the audit has of version %d of %s only a change by hand, which the control plane reverts", version, table.Printable(key))
 		}
 	}
-	if len(there) == 0 {
+	if len(restorable) == 0 {
 		return fmt.Errorf("%s; there is no version to go back to: limitgate limits push writes the limits of a file", reason)
 	}
-	slices.Sort(there)
-	there = slices.Compact(there)
-	const most = 20
-	words, the := make([]string, 0, most), "the versions"
-	for _, v := range there[max(0, len(there)-most):] {
-		words = append(words, strconv.FormatInt(v, 10))
+	slices.Sort(restorable)
+	restorable = slices.Compact(restorable)
+	const maxListed = 20
+	versions, label := make([]string, 0, maxListed), "the versions"
+	for _, v := range restorable[max(0, len(restorable)-maxListed):] {
+		versions = append(versions, strconv.FormatInt(v, 10))
 	}
-	if len(there) > most {
-		the = "the latest versions"
+	if len(restorable) > maxListed {
+		label = "the latest versions"
 	}
-	return fmt.Errorf("%s; %s to go back to: %s", reason, the, strings.Join(words, ", "))
+	return fmt.Errorf("%s; %s to go back to: %s", reason, label, strings.Join(versions, ", "))
 }

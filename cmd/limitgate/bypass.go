@@ -220,7 +220,7 @@ func (l *lifeFlag) String() string { return "" }
 func (l *lifeFlag) Set(text string) error {
 	life, err := time.ParseDuration(text)
 	if err != nil {
-		return errors.New(config.NotDuration(text, "8h"))
+		return errors.New(config.NotDuration(text, "8h", bypass.MaxLife))
 	}
 	*l = lifeFlag(life)
 	return nil

@@ -62,7 +62,7 @@ func (f *clientFlags) check(addr string, timeout time.Duration) error {
 	if f.passwordFile == "" && f.user != "" {
 		return config.Mistake("a user needs a password: set --password-file")
 	}
-	return checkBetween("timeout", timeout, time.Millisecond, time.Hour)
+	return checkBetween("timeout", timeout, time.Millisecond, mostWait)
 }
 
 // checkAddr returns a mistake if the value of a flag is no address.
@@ -80,22 +80,13 @@ func checkAddr(flag, addr, example string) error {
 	return config.Mistake("--" + flag + " " + config.Quote(addr) + " is no address: write HOST:PORT, for example " + example)
 }
 
-// plainDuration returns a time as a flag takes it, without parts that are zero.
-func plainDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
+// mostWait is the longest that a command waits for an answer.
+const mostWait = time.Hour
 
 // checkBetween returns a mistake if a time is out of bounds.
 func checkBetween(flag string, d, least, most time.Duration) error {
 	if d < least || d > most {
-		return config.Mistake(fmt.Sprintf("--%s is %s: want %s to %s", flag, plainDuration(d), plainDuration(least), plainDuration(most)))
+		return config.Mistake(fmt.Sprintf("--%s is %s: want %s to %s", flag, config.ShowDuration(d), config.ShowDuration(least), config.ShowDuration(most)))
 	}
 	return nil
 }

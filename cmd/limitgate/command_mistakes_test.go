@@ -164,7 +164,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"drill", "foo"}, `there is no drill "foo"; there are failover, fail-open,`},
 	{[]string{"bypass", "token", "--key", "k", "--id", "a", "--name", "n", "--rate", "1/s", "--for", "800000h"}, "--for is 800000h, which is too long: at most 8784h"},
 	{[]string{"bypass", "token", "--key", "k", "--id", "a", "--name", "n", "--rate", "1/s", "--for", "8h", "--burst", "-1"}, "bypass token: --burst is -1: write 1 to 1099511627776, or leave it out for the units of one period; "},
-	{[]string{"bypass", "token", "--key", "k", "--for", "400d"}, `bypass token: flag --for: "400d" is not a duration: its units are h, m and s, and a day is 24h; write 9600h; `},
+	{[]string{"bypass", "token", "--key", "k", "--for", "400d"}, `bypass token: flag --for: "400d" is not a duration: its units are h, m and s, and a day is 24h; write for example 8h; `},
 	{[]string{"bypass", "token", "--key", "k", "--for", "8"}, `flag --for: "8" is not a duration; write it with a unit, for example 8h; `},
 	{[]string{"bypass", "token", "--key", "k", "--for", "1m30"}, `flag --for: "1m30" is not a duration: its last number has no unit; write 1m30s; `},
 	{[]string{"limits", "lint", "--privacy-ip-max-ttl", "2w", sampleLimits}, `flag --privacy-ip-max-ttl: "2w" is not a duration: its units are h, m and s, and a day is 24h; write 336h; `},

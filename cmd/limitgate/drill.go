@@ -142,7 +142,7 @@ func (*drillFlags) checkPrinting(fs *flag.FlagSet) (err error) {
 func (f *drillFlags) checkRun() error {
 	between := func(name string, d, most time.Duration) error {
 		if d < time.Second || d > most {
-			return fmt.Errorf("--%s is %s: want %s to %s", name, plainDuration(d), plainDuration(time.Second), plainDuration(most))
+			return fmt.Errorf("--%s is %s: want %s to %s", name, config.ShowDuration(d), config.ShowDuration(time.Second), config.ShowDuration(most))
 		}
 		return nil
 	}

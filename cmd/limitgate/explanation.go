@@ -81,7 +81,7 @@ func verdictText(allowed bool, id string, endless bool, cost int64) string {
 // refusal returns the verdict on a request that lacks a dimension which the limit with the id demands, or "".
 func (x *explanation) refusal(id string) string {
 	for _, l := range x.limits {
-		if l.applies && l.id == id && strings.HasPrefix(l.why, "no ") {
+		if l.applies && l.id == id && strings.HasPrefix(l.why, limit.ReasonLacks) {
 			return "denied by " + id + ": the request has " + l.why
 		}
 	}

@@ -117,9 +117,13 @@ func notOfType(f *flag.Flag, text string) string {
 	switch value.(type) {
 	case time.Duration:
 		if initial, err := time.ParseDuration(f.DefValue); err == nil && initial > 0 {
-			example = cmp.Or(example, plainDuration(initial))
+			example = cmp.Or(example, config.ShowDuration(initial))
 		}
-		return config.NotDuration(text, cmp.Or(example, "5s"))
+		most := time.Duration(math.MaxInt64)
+		if f.Name == "timeout" {
+			most = mostWait
+		}
+		return config.NotDuration(text, cmp.Or(example, "5s"), most)
 	case float64:
 		return config.Quote(text) + " is not a number; write for example 100 or 1.5"
 	}

@@ -79,7 +79,7 @@ func checkHealth(fs *flag.FlagSet, addr, file string, timeout time.Duration) err
 			return err
 		}
 	}
-	return checkBetween("timeout", timeout, time.Millisecond, time.Hour)
+	return checkBetween("timeout", timeout, time.Millisecond, mostWait)
 }
 
 // healthTarget returns the address to ask, and the configuration of TLS, or nil.

@@ -111,8 +111,8 @@ func (t *Table) plain(ctx context.Context, err error) error {
 
 // keyProblem returns why items, limits or cells, do not fit the key of a table. It returns "" if they fit, or
 // if this client may not ask.
-func keyProblem(ctx context.Context, client *dynamodb.Client, table, items string) string {
-	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+func keyProblem(ctx context.Context, client *dynamodb.Client, tableName, items string) string {
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &tableName})
 	if err != nil || out.Table == nil {
 		return ""
 	}

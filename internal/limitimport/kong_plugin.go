@@ -17,7 +17,7 @@ var kongWindows = []kongWindow{
 
 // plugin adds the limits of a plugin.
 func (k *kong) plugin(n *yaml.Node, scope []condition) {
-	if k.isWord(n) || !k.isLimit(n) {
+	if k.remarkMisplaced(n) || !k.accept(n) {
 		return
 	}
 	config := value(n, "config")
@@ -40,8 +40,9 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	k.windows(n.Line, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(n.Line, config)})
 }
 
-// isWord remarks on a plugin of limits that stands in the list as a word or as a field.
-func (k *kong) isWord(n *yaml.Node) bool {
+// remarkMisplaced remarks on a plugin of limits that stands in the list as a word or as a field, and reports
+// whether it does.
+func (k *kong) remarkMisplaced(n *yaml.Node) bool {
 	const name = "rate-limiting"
 	field := value(n, name) != nil && !isSet(n, "name")
 	if of := resolved(n); field || of != nil && of.Kind == yaml.ScalarNode && of.Value == name {
@@ -52,8 +53,8 @@ func (k *kong) isWord(n *yaml.Node) bool {
 	return false
 }
 
-// isLimit reports whether a plugin is one to import, and remarks on others that limit.
-func (k *kong) isLimit(n *yaml.Node) bool {
+// accept reports whether a plugin is imported. It counts plugins that limit, and remarks on those that are not.
+func (k *kong) accept(n *yaml.Node) bool {
 	switch scalar(n, "name") {
 	case "rate-limiting":
 	case "rate-limiting-advanced", "response-ratelimiting", "ai-rate-limiting-advanced", "service-protection":
