@@ -27,6 +27,8 @@ func TestReplayLacking(t *testing.T) {
 		{[]string{"replay", "--limits", sampleLimits, "--dim", "user={user}"}, "limitgate replay: no line of the log has a value for --dim user={user}: no request has that dimension (warning)\n"},
 		{[]string{"replay", "--limits", sampleLimits, "--dim", "key={query:key}"}, ""},
 		{[]string{"replay", "--limits", sampleLimits, "--tenant", "-"}, ""},
+		{[]string{"replay", "--limits", sampleLimits, "--tenant", "key"}, "limitgate replay: --tenant key has no field of the log: all requests are of that tenant; a field stands in braces, such as {user} (warning)\n"},
+		{[]string{"limits", "suggest", "--op", "GET /"}, "limitgate limits suggest: --op GET / has no field of the log: all requests have that op; a field stands in braces, such as {method} {path} (warning)\n"},
 		{[]string{"replay", "--limits", sampleLimits}, ""},
 	} {
 		if out, errs, code := command(append(row.args, log)...); code != exitOK || errs != row.want || out == "" {

@@ -3,6 +3,7 @@ package accesslog
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,6 +22,11 @@ type Template struct {
 
 // String returns the text of the template.
 func (t *Template) String() string { return t.text }
+
+// HasField reports whether the template has a field: without one it is the same text for each line.
+func (t *Template) HasField() bool {
+	return slices.ContainsFunc(t.parts, func(p part) bool { return p.expand != nil })
+}
 
 // part is a piece of literal text, or a field if expand is not nil.
 type part struct {

@@ -12,6 +12,9 @@ import (
 // noWord is what a template makes of a line that has none of its fields.
 const noWord = "-"
 
+// DefaultTenant is the tenant of all requests for which limits are suggested, unless a template is given.
+const DefaultTenant = "web"
+
 // manyLack is the part of the lines, as a divisor, from which on a warning says that they lack the tenant: a log
 // of a site with a login has some lines without a user.
 const manyLack = 10
@@ -41,6 +44,12 @@ func (l *lacking) warn(opts *Options) {
 		opts.Warn(fmt.Sprintf("no line of the log has a value for --tenant %s: all requests are of one tenant, -", tenant))
 	case l.tenant > 0 && l.tenant >= l.requests/manyLack:
 		opts.Warn(fmt.Sprintf("%d of %d lines have no value for --tenant %s: they are of one tenant, -", l.tenant, l.requests, tenant))
+	}
+	if tenant := opts.Tenant; !tenant.HasField() && tenant.String() != noWord && tenant.String() != DefaultTenant {
+		opts.Warn(fmt.Sprintf("--tenant %s has no field of the log: all requests are of that tenant; a field stands in braces, such as {user}", tenant))
+	}
+	if !opts.Op.HasField() {
+		opts.Warn(fmt.Sprintf("--op %s has no field of the log: all requests have that op; a field stands in braces, such as {method} {path}", opts.Op))
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.dims)) {
 		if l.dims[name] == l.requests {
