@@ -174,7 +174,7 @@ func (s *Session) parseSubject(args [][]byte, req *limit.Request) (errReply stri
 	if ip != "-" {
 		addr, err := limit.ParseAddr(ip)
 		if err != nil {
-			return invalid("ip", args[3], err) + orQuoted(args[2], args[3])
+			return invalid("ip", args[3], err) + orQuoted(args[1], args[2], args[3])
 		}
 		req.Addr = addr
 	}
@@ -207,9 +207,11 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 
 // orQuoted adds advice to the error for an ip that is the path of an op, whose space was not quoted, or
 // that is the op, or that is no try at an address.
-func orQuoted(op, ip []byte) string {
-	if _, err := limit.ParseAddr(string(op)); err == nil {
-		return "; the order is tenant op ip"
+func orQuoted(tenant, op, ip []byte) string {
+	for _, arg := range [][]byte{tenant, op} {
+		if _, err := limit.ParseAddr(string(arg)); err == nil {
+			return "; the order is tenant op ip"
+		}
 	}
 	if !bytes.HasPrefix(ip, []byte("/")) || !slices.Contains(methods, strings.ToUpper(string(op))) {
 		if !bytes.ContainsAny(ip, ".:,") {

@@ -43,7 +43,7 @@ func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, 
 			Version: opts.Version, File: doc.File,
 			byPlan: map[string]*ruleset{},
 		},
-		plans: map[string]*plan{}, tenants: map[string]*ruleset{}, ordinals: map[string]int{}, meetings: meetings{}, maxLevels: DefaultMaxLevels,
+		plans: map[string]*plan{}, tenants: map[string]*ruleset{}, ordinals: map[string]int{}, meetings: meetings{}, mistakes: map[entry][]Problem{}, maxLevels: DefaultMaxLevels,
 	}
 	for _, id := range opts.IDs {
 		c.ordinal(id)
@@ -77,6 +77,7 @@ type compiler struct {
 
 	maxLevels  int
 	meetings   meetings
+	mistakes   map[entry][]Problem        // of plans' and shared limits
 	dimensions map[string]map[string]bool // declared values, nil when the file declares none
 	plans      map[string]*plan
 	tenants    map[string]*ruleset

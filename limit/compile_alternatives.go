@@ -22,6 +22,7 @@ var (
 // warnPatterns warns of conditions that hold for a value by the letter, and are meant in another way most likely.
 func (c *compiler) warnPatterns() {
 	warned := map[entry]bool{}
+	var listed map[string]string // the tenants, by their names in small letters, once a condition needs them
 	lists := func(tenant string) bool { return c.tenants[tenant] != nil }
 	for _, l := range c.set.Limits {
 		for i := range l.when {
@@ -32,9 +33,29 @@ func (c *compiler) warnPatterns() {
 			if advice := notOneValue(w.name, w.text, lists); advice != "" {
 				warned[l.entry()] = true
 				c.warn(l.Line, "when."+w.name, "%s holds only for a value that is written so; %s", quote(w.text), advice)
+				continue
+			}
+			if w.kind != propertyTenant || !w.exact || lists(w.text) {
+				continue
+			}
+			if listed == nil {
+				listed = c.tenantsInSmallLetters()
+			}
+			if other := listed[strings.ToLower(w.text)]; other != "" {
+				warned[l.entry()] = true
+				c.warn(l.Line, "when.tenant", "%s is not listed, and %s is: capitals and small letters differ", quote(w.text), quote(other))
 			}
 		}
 	}
+}
+
+// tenantsInSmallLetters returns the listed tenants by their names in small letters.
+func (c *compiler) tenantsInSmallLetters() map[string]string {
+	listed := make(map[string]string, len(c.tenants))
+	for tenant := range c.tenants {
+		listed[strings.ToLower(tenant)] = tenant
+	}
+	return listed
 }
 
 // notOneValue returns advice about a pattern that is most likely meant as several values, or as all values but

@@ -45,6 +45,8 @@ func (c *compiler) compileFields(spec *RuleSpec, l *Limit) *Limit {
 	l.Undivided = l.Params
 	if len(c.problems) == before {
 		c.divide(l)
+	} else if l.layer != layerOverride {
+		c.mistakes[l.entry()] = slices.Clone(c.problems[before:])
 	}
 	return l
 }

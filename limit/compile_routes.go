@@ -69,25 +69,29 @@ func usualOp(op string) string {
 	if m := urlAlone.FindStringSubmatch(op); m != nil {
 		return strings.ToUpper(cmp.Or(m[1], "POST")) + " " + cmp.Or(m[2], "/")
 	}
+	if route, _, found := strings.Cut(op, "?"); found && strings.Contains(route, " /") {
+		return route // gateways leave out the query
+	}
 	if strings.HasPrefix(op, "/") && !grpcMethod.MatchString(op) {
 		return "POST " + op
 	}
 	return ""
 }
 
-// noteMethods notes once for a file that a condition is on an op as callers seldom write it.
+// noteMethods notes once for a limit that a condition is on an op as callers seldom write it.
 func (c *compiler) noteMethods() {
+	noted := map[entry]bool{}
 	for _, l := range c.set.Limits {
 		for _, w := range l.when {
-			if w.kind != propertyOp {
+			if w.kind != propertyOp || noted[l.entry()] {
 				continue
 			}
 			usual := usualOp(w.text)
 			if usual == "" || usual == w.text {
 				continue
 			}
+			noted[l.entry()] = true
 			c.note(l.Line, "when.op", "%q holds only for an op that is written so, with its letters and blanks: gateways and middlewares send a method, a blank and a path, for example %q", w.text, usual)
-			return
 		}
 	}
 }

@@ -121,8 +121,9 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		c.fail(o.Line, field+"."+o.ID.Value, "%s cannot be overridden: only rate, slots, burst, algorithm, timezone, mode, enforce, warn, action, on_error, missing, cost, max_cost, lease and store can", name)
 		return
 	}
-	merged := merge(p.specs[o.ID.Value], o)
+	merged, before := merge(p.specs[o.ID.Value], o), len(c.problems)
 	l := c.compileLimit(&merged, p.spec.Name.Value, layerOverride)
+	c.dropRepeated(before, limits[i])
 	if l == nil {
 		return
 	}
@@ -131,6 +132,17 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	}
 	l.Tenant, l.slots, l.Order = tenant.Name.Value, limits[i].slots, limits[i].Order
 	limits[i] = l
+}
+
+// dropRepeated drops, of the mistakes from a number on, those that an overridden limit has too.
+func (c *compiler) dropRepeated(from int, overridden *Limit) {
+	known := c.mistakes[overridden.entry()]
+	if len(known) == 0 {
+		return
+	}
+	c.problems = append(c.problems[:from], slices.DeleteFunc(c.problems[from:], func(p Problem) bool {
+		return slices.ContainsFunc(known, func(k Problem) bool { return k.Field == p.Field && k.Text == p.Text })
+	})...)
 }
 
 // fixedField returns a field of an override that no override may have, or "".

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -68,7 +69,7 @@ func (quietRedis) Printf(context.Context, string, ...any) {}
 
 func main() {
 	redis.SetLogger(quietRedis{})
-	addr := flag.String("addr", "127.0.0.1:6380", "`address` of the limitgate")
+	addr := flag.String("addr", cmp.Or(os.Getenv("LIMITGATE_LISTEN"), "127.0.0.1:6380"), "`address` of the limitgate, by default that of LIMITGATE_LISTEN")
 	lasts := flag.Duration("for", 5*time.Minute, "how long to send")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -87,7 +88,7 @@ func send(ctx context.Context, addr string) error {
 	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, Protocol: 2, MaxRetries: -1})
 	defer func() { _ = client.Close() }()
 	if err := client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("no limitgate answers at %s (make run starts one): %w", addr, err)
+		return fmt.Errorf("no limitgate answers at %s (make run starts one, and --addr names another): %w", addr, err)
 	}
 	fmt.Printf("Sending checks to %s. Its page is at the address of its --admin, http://127.0.0.1:9180/ unless it is set.\n", addr)
 	ticks := time.NewTicker(tick)

@@ -22,9 +22,10 @@ const (
 
 // sampledRequests looks for requests that a client sends by mistake, and that are valid.
 type sampledRequests struct {
-	limits           func() *limit.Set
-	log              *slog.Logger
-	swapped, unknown logthrottle.Throttle // of lines
+	limits func() *limit.Set
+	log    *slog.Logger
+	// These bound the lines about each kind of mistake.
+	swapped, unknown, absent logthrottle.Throttle
 
 	mu    sync.Mutex        // guards set and meant
 	set   *limit.Set        // the limits of meant
@@ -32,7 +33,7 @@ type sampledRequests struct {
 }
 
 func newSampledRequests(limits func() *limit.Set, log *slog.Logger) *sampledRequests {
-	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet}}
+	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet}, absent: logthrottle.Throttle{Period: sampledQuiet}}
 }
 
 // look logs the mistakes of a request, each at most once an hour. It is safe for concurrent use.
@@ -40,6 +41,9 @@ func (s *sampledRequests) look(req *limit.Request) {
 	if commands.Swapped(req) && s.swapped.Allow() {
 		route, _, _ := strings.Cut(req.Tenant, "?")
 		s.log.Warn(commands.SwappedText+", and these requests share the limits of a tenant of that name", "tenant", route)
+	}
+	if name, value := absentValue(req); name != "" && !s.limits().Lists(value) && s.absent.Allow() {
+		s.log.Warn("requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op", "dimension", name, "value", value)
 	}
 	for i := range req.Dims {
 		name := req.Dims[i].Name
@@ -49,6 +53,25 @@ func (s *sampledRequests) look(req *limit.Request) {
 			s.log.Warn("requests have a dimension that no limit uses: a limit uses one of nearly that name", "dimension", name, "used", near)
 		}
 	}
+}
+
+// absentValues are the texts that languages make of a value that is missing.
+var absentValues = map[string]bool{"undefined": true, "null": true, "None": true, "nil": true, "<nil>": true, "NaN": true, "[object Object]": true}
+
+// absentValue returns the tenant, the op or the dimension of a request whose value is a word for a missing one.
+func absentValue(req *limit.Request) (name, value string) {
+	switch {
+	case absentValues[req.Tenant]:
+		return "tenant", req.Tenant
+	case absentValues[req.Op]:
+		return "op", req.Op
+	}
+	for _, d := range req.Dims {
+		if absentValues[d.Value] {
+			return d.Name, d.Value
+		}
+	}
+	return "", ""
 }
 
 // meantBy returns the dimension that limits use whose name is near to that of one that they do not use, or "".

@@ -18,6 +18,7 @@ import (
 func TestSampledRequests(t *testing.T) {
 	const swapped = `msg="the tenant is a route, and the op is none: the order is tenant op ip, and these requests share the limits of a tenant of that name" tenant="GET /a"`
 	const unknown = `dimension=usr used=user`
+	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
 	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h}`)
 	dims := func(names ...string) (all []limit.Dim) {
 		for _, name := range names {
@@ -31,6 +32,10 @@ func TestSampledRequests(t *testing.T) {
 	}{
 		"swapped":              {limit.Request{Tenant: "GET /a?token=x", Op: "acme"}, swapped},
 		"in order":             {limit.Request{Tenant: "acme", Op: "GET /a"}, ""},
+		"no tenant":            {limit.Request{Tenant: "undefined", Op: "GET /a"}, absent + "tenant value=undefined"},
+		"no op":                {limit.Request{Tenant: "acme", Op: "[object Object]"}, absent + `op value="[object Object]"`},
+		"no user":              {limit.Request{Tenant: "acme", Op: "GET /a", Dims: []limit.Dim{{Name: "user", Value: "None"}}}, absent + "user value=None"},
+		"a listed tenant":      {limit.Request{Tenant: "null", Op: "GET /a"}, ""},
 		"nearly a name":        {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("usr")}, unknown},
 		"beside the name":      {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("user", "usr")}, ""},
 		"names of conditions":  {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("region", "key")}, ""},

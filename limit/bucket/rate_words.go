@@ -23,6 +23,9 @@ var otherUnits = map[string]string{
 func rateForm(text string) error {
 	trimmed := strings.TrimSpace(text)
 	text = strings.ToLower(trimmed)
+	if advice := asPrinted(text); advice != "" {
+		return errors.New(advice)
+	}
 	m := otherRate.FindStringSubmatch(text)
 	if m == nil {
 		return oddRate(text)
@@ -91,6 +94,27 @@ func oddRate(text string) error {
 		return errRateForm
 	}
 	return fmt.Errorf("a rate is COUNT/PERIOD, of whole numbers: write %s", meant)
+}
+
+// Texts of limits as they are printed, with other fields behind the rate or in its place.
+var (
+	printedBurst = regexp.MustCompile(`^(\S+) burst:? (\d{1,13})$`)
+	printedSlots = regexp.MustCompile(`^(\d{1,7}) slots?$`)
+	printedZone  = regexp.MustCompile(`^(\S+/(?:day|month)) (\S+/\S+|utc)$`)
+)
+
+// asPrinted returns advice about a limit as it is printed, in the place of a rate, or "".
+func asPrinted(text string) string {
+	if m := printedBurst.FindStringSubmatch(text); m != nil && isRate(m[1]) {
+		return fmt.Sprintf("the burst is a field of its own: write rate: %s, burst: %s", m[1], m[2])
+	}
+	if m := printedSlots.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("slots are no rate: write algorithm: concurrency, slots: %s", m[1])
+	}
+	if m := printedZone.FindStringSubmatch(text); m != nil && isRate(m[1]) {
+		return fmt.Sprintf("the time zone is a field of its own: write rate: %s, timezone: NAME", m[1])
+	}
+	return ""
 }
 
 // fraction matches a period with decimals.
