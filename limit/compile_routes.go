@@ -60,6 +60,9 @@ var (
 // usualOp returns the op that gateways and middlewares send in the place of another one, or "". Of an op
 // without a method, theirs is not known.
 func usualOp(op string) string {
+	if route, _, found := strings.Cut(op, "?"); found && strings.Contains(route, " /") {
+		op = route // gateways leave out the query
+	}
 	if m := methodAlone.FindStringSubmatch(op); m != nil {
 		return strings.ToUpper(m[1]) + " " + op[len(m[1])+len(m[2]):]
 	}
@@ -68,9 +71,6 @@ func usualOp(op string) string {
 	}
 	if m := urlAlone.FindStringSubmatch(op); m != nil {
 		return strings.ToUpper(cmp.Or(m[1], "POST")) + " " + cmp.Or(m[2], "/")
-	}
-	if route, _, found := strings.Cut(op, "?"); found && strings.Contains(route, " /") {
-		return route // gateways leave out the query
 	}
 	if strings.HasPrefix(op, "/") && !grpcMethod.MatchString(op) {
 		return "POST " + op
