@@ -34,6 +34,9 @@ arguments are wrong.`
 
 const defaultTenantKey = "tenant"
 
+// importNames are the names of the software that limits are imported from.
+var importNames = []string{"nginx", "kong", "rules", "envoy"}
+
 // importers are the importers of files, by the name of the software.
 var importers = map[string]func([]byte) (limitimport.Result, error){"nginx": limitimport.Nginx, "kong": limitimport.Kong, "rules": limitimport.Rules}
 
@@ -105,8 +108,9 @@ func importMistake(args []string) string {
 		}
 	}
 	switch {
-	case importers[from] == nil && from != "envoy":
-		return fmt.Sprintf("there is no import of %s%s; there are nginx, kong, rules and envoy: %s", config.Quote(from), didYouMean(from, []string{"nginx", "kong", "rules", "envoy"}), example)
+	case !slices.Contains(importNames, from):
+		last := len(importNames) - 1
+		return fmt.Sprintf("there is no import of %s%s; there are %s and %s: %s", config.Quote(from), didYouMean(from, importNames), strings.Join(importNames[:last], ", "), importNames[last], example)
 	case len(args) == 1:
 		return importUsage
 	case len(args) > 2:
