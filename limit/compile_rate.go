@@ -75,6 +75,7 @@ func (c *compiler) readRate(spec *RuleSpec, l *Limit) bool {
 	return true
 }
 
+// compileBurst returns the burst of a limit, by default the count of its rate, and reports whether it is without a mistake.
 func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
 	if !spec.Burst.Set() {
 		return l.Rate.Count, true

@@ -165,7 +165,7 @@ var envoyPeriods = map[rlsconfig.Unit]string{
 	rlsconfig.UnitWeek: "7d", rlsconfig.UnitMonth: "30d", rlsconfig.UnitYear: "365d",
 }
 
-// dimensions sets by what a rule counts and for which requests, and reports whether that can be said.
+// dimensions sets by what a rule counts and for which requests, and reports whether a limits file can express it.
 func (e *envoy) dimensions(r *envoyRule) bool {
 	drop := func(format string, args ...any) bool {
 		e.remarkAt(r.at().File, r.at().Line, "%s is not imported: %s", cut(r.rule.Path), fmt.Sprintf(format, args...))

@@ -90,7 +90,7 @@ func (k *kong) accept(n *yaml.Node) bool {
 	return true
 }
 
-// scope returns the conditions of a plugin, and reports whether they can be said.
+// scope returns the conditions of a plugin, and reports whether a limits file can express them.
 func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool) {
 	scope = slices.Clip(scope)
 	for _, s := range kongScopes {
@@ -150,7 +150,7 @@ func (k *kong) windows(line int, config *yaml.Node, l imported) {
 	}
 }
 
-// by returns the dimensions of limit_by, and reports whether they can be said.
+// by returns the dimensions of limit_by, and reports whether a limits file can express them.
 func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 	switch what := scalar(config, "limit_by"); what {
 	case "", "consumer":
