@@ -114,7 +114,7 @@ func word[T any](c *compiler, t Text, field string, words map[string]T) T {
 	v, ok := words[t.Value]
 	if t.Set() && !ok {
 		names := keys(words)
-		c.fail(t.Line, field, "%s is not one of %s%s", quote(t.Value), strings.Join(names, ", "), didYouMean(t.Value, names))
+		c.fail(t.Line, field, "%s is not one of %s%s", quote(t.Value), strings.Join(names, ", "), meantWord(t.Value, names))
 	}
 	return v
 }
@@ -214,7 +214,7 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		return
 	}
 	if _, ok := c.dimensions[name.Value]; !ok {
-		near := didYouMean(name.Value, append(keys(c.dimensions), "tenant"))
+		near := meantWord(name.Value, append(keys(c.dimensions), "tenant"))
 		c.fail(name.Line, field, "%s cannot occur: it is not among the declared dimensions%s", quote(name.Value), cmp.Or(near, "; add "+name.Value+": {} to them"))
 	}
 }

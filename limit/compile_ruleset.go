@@ -57,7 +57,7 @@ func (p *plan) noLimit(id string) string {
 // orThese returns the end of an error about a name that does not exist: the name that is nearly the
 // same, or the names there are behind a text, or another text if there are none.
 func orThese(name string, names []string, are, none string) string {
-	near := didYouMean(name, names)
+	near := meantWord(name, names)
 	switch {
 	case near != "":
 		return near
@@ -112,7 +112,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	if i < 0 {
 		why := p.noLimit(o.ID.Value)
 		if slices.ContainsFunc(c.shared, func(l *Limit) bool { return l.ID == o.ID.Value }) {
-			why = quote(o.ID.Value) + " is shared by all tenants and cannot be overridden by one" + didYouMean(o.ID.Value, keys(p.specs))
+			why = quote(o.ID.Value) + " is shared by all tenants and cannot be overridden by one" + meantWord(o.ID.Value, keys(p.specs))
 		}
 		c.fail(o.ID.Line, field, "%s", why)
 		return

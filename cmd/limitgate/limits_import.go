@@ -110,7 +110,7 @@ func importMistake(args []string) string {
 	switch {
 	case !slices.Contains(importNames, from):
 		last := len(importNames) - 1
-		return fmt.Sprintf("there is no import of %s%s; there are %s and %s: %s", config.Quote(from), didYouMean(from, importNames), strings.Join(importNames[:last], ", "), importNames[last], example)
+		return fmt.Sprintf("there is no import of %s%s; there are %s and %s: %s", config.Quote(from), limit.DidYouMean(from, importNames), strings.Join(importNames[:last], ", "), importNames[last], example)
 	case len(args) == 1:
 		return importUsage
 	case len(args) > 2:
@@ -171,7 +171,7 @@ func importEnvoy(path string, flags folderFlags, tenantKey string) (limitimport.
 		return limitimport.Result{}, err
 	}
 	if keys := limitimport.EnvoyKeys(c.Config); tenantKey != defaultTenantKey && !slices.Contains(keys, tenantKey) {
-		return limitimport.Result{}, fmt.Errorf("--tenant-key: no descriptor has the key %s%s; the keys are %.200s", config.Quote(tenantKey), didYouMean(tenantKey, keys), table.Printable(strings.Join(keys, ", ")))
+		return limitimport.Result{}, fmt.Errorf("--tenant-key: no descriptor has the key %s%s; the keys are %.200s", config.Quote(tenantKey), limit.DidYouMean(tenantKey, keys), table.Printable(strings.Join(keys, ", ")))
 	}
 	return limitimport.Envoy(c.Config, problems, tenantKey), nil
 }

@@ -50,14 +50,14 @@ func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 func noOperation(name string) string {
 	command := "RL." + strings.ToUpper(strings.TrimPrefix(strings.ToLower(cut(name)), "rl."))
 	usage := commands.UsageOf(command)
-	near := limit.Nearest(name, strings.Split(operationNames(), ", "))
+	near := limit.DidYouMean(name, strings.Split(operationNames(), ", "))
 	switch of := operationOf(strings.ToLower(command[len("RL."):])); {
 	case of != nil:
 		return fmt.Sprintf("there is no operation %q; did you mean %s?", cut(name), of.name)
 	case usage != "":
 		return fmt.Sprintf("there is no operation %q; %s is not asked over HTTP: redis-cli %s", cut(name), command, usage)
 	case near != "":
-		return fmt.Sprintf("there is no operation %q; did you mean %s?", cut(name), near)
+		return fmt.Sprintf("there is no operation %q%s", cut(name), near)
 	}
 	return fmt.Sprintf("there is no operation %q; the operations are %s", cut(name), operationNames())
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -114,10 +115,7 @@ func parseParameters(query []byte) (q parameters, mistake string) {
 // noParameter returns the sentence about a parameter that /check does not have.
 func noParameter(name string) string {
 	text := "there is no parameter " + strconv.Quote(cut(name))
-	if near := limit.Nearest(name, []string{"tenant", "op", "ip", "cost", "deny"}); near != "" {
-		return text + "; did you mean " + near + "?"
-	}
-	return text + ": they are tenant, op, ip, cost, dim.NAME and deny"
+	return text + cmp.Or(limit.DidYouMean(name, []string{"tenant", "op", "ip", "cost", "deny"}), ": they are tenant, op, ip, cost, dim.NAME and deny")
 }
 
 // number reads the parameters ip and cost, if they are not empty.

@@ -80,8 +80,8 @@ func (o *operation) checkRequired(r *request) error {
 // unknown returns the error for a field that an operation does not have.
 func (o *operation) unknown(name string) error {
 	names := namesOf(o.fields)
-	if near := limit.Nearest(name, names); near != "" && near != name {
-		return fmt.Errorf("there is no field %q; did you mean %s?", cut(name), near)
+	if near := limit.DidYouMean(name, names); near != "" {
+		return fmt.Errorf("there is no field %q%s", cut(name), near)
 	}
 	return fmt.Errorf("there is no field %q; the fields of %s are %s", cut(name), o.name, strings.Join(names, ", "))
 }
