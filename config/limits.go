@@ -69,7 +69,7 @@ type limitsDecoder struct {
 	listed   map[string]bool      // the lists that are included
 	warnings []limit.Problem
 	empty    string // what belongs into a file without content, unless it is a limits file
-	isJSON   bool
+	isJSON   bool   // the root of the file is written in braces
 	// unreadable is true for a file that is not YAML, or has too many mistakes.
 	unreadable bool
 }

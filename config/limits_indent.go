@@ -14,19 +14,18 @@ func (d *limitsDecoder) indentSections(root *yaml.Node) {
 	if root.Kind != yaml.MappingNode {
 		return
 	}
-	empty := map[string]bool{}
+	s := sections{root: root, empty: map[string]bool{}}
 	for _, section := range []string{"plans", "tenants"} {
 		in := valueOf(root, section)
-		empty[section] = in != nil && isNull(resolveAlias(in))
+		s.empty[section] = in != nil && isNull(resolveAlias(in))
 	}
-	above := ""
 	var rest []*yaml.Node
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if documentFields[key.Value] != nil {
-			above = key.Value
+			s.above = key.Value
 		}
-		section := sectionOf(root, key, value, empty, above)
+		section := s.of(key, resolveAlias(value))
 		if section == "" {
 			rest = append(rest, key, value)
 			continue
@@ -45,27 +44,35 @@ func (d *limitsDecoder) indentSections(root *yaml.Node) {
 	root.Content = rest
 }
 
-// sectionOf returns the section that a key of a document belongs into, by its value, or without a value by the
-// section above it, if that was empty. It returns "" for a key that belongs into none.
-func sectionOf(root, key, value *yaml.Node, empty map[string]bool, above string) string {
+// sections finds the section that a key beside plans and tenants belongs into.
+type sections struct {
+	root  *yaml.Node
+	empty map[string]bool // the sections without a value when the file was read
+	above string          // the last key of a document in front of the present one
+}
+
+// of returns the section that a key of a document belongs into, by its value, or without a value by the section
+// above it, if that was empty. It returns "" for a key that belongs into none.
+func (s *sections) of(key, value *yaml.Node) string {
 	if key.Kind != yaml.ScalarNode || documentFields[key.Value] != nil || key.Value == "limits" || slices.Contains(limitKeys, key.Value) {
 		return ""
 	}
-	holds := func(section string, fits bool) bool {
-		in := valueOf(root, section)
-		if in == nil || empty[section] {
-			return in != nil && (fits || above == section && isNull(value))
-		}
-		return fits && resolveAlias(in).Kind == yaml.MappingNode && limit.Nearest(key.Value, documentKeys) == ""
-	}
-	value = resolveAlias(value)
 	switch {
-	case holds("plans", len(value.Content) > 0 && hasMappings(value)):
+	case s.holds("plans", key, value, len(value.Content) > 0 && hasMappings(value)):
 		return "plans"
-	case holds("tenants", value.Kind == yaml.MappingNode && isTenant(value)):
+	case s.holds("tenants", key, value, value.Kind == yaml.MappingNode && isTenant(value)):
 		return "tenants"
 	}
 	return ""
+}
+
+// holds reports whether a key belongs into a section. Fits reports whether its value has the form of those there.
+func (s *sections) holds(section string, key, value *yaml.Node, fits bool) bool {
+	in := valueOf(s.root, section)
+	if in == nil || s.empty[section] {
+		return in != nil && (fits || s.above == section && isNull(value))
+	}
+	return fits && resolveAlias(in).Kind == yaml.MappingNode && limit.Nearest(key.Value, documentKeys) == ""
 }
 
 // isTenant reports whether a mapping has the fields of a tenant alone.

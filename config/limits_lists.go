@@ -98,7 +98,7 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 			continue
 		}
 		if from == nil {
-			d.fail(item, plain(field), "there is no list %s among lists%s; a plan cannot be included", Quote(name.Value), nearestList(name.Value, named))
+			d.fail(item, plain(field), "there is no list %s among lists%s; a plan cannot be included", Quote(name.Value), limit.DidYouMean(name.Value, slices.Sorted(maps.Keys(named))))
 			continue
 		}
 		if d.included += len(from.Content); d.included > maxIncluded {
@@ -143,11 +143,4 @@ func aliasesOf(list, name *yaml.Node) []*yaml.Node {
 		out = append(out, &yaml.Node{Kind: yaml.AliasNode, Value: name.Value, Alias: item, Line: name.Line, Column: name.Column})
 	}
 	return out
-}
-
-func nearestList(name string, named map[string]*yaml.Node) string {
-	if near := limit.Nearest(name, slices.Sorted(maps.Keys(named))); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// formError says that a text does not have the form of a value. It receives a value to name as an example.
+// formError describes a text that does not have the form of a value. It receives a value to name as an example.
 type formError func(example string) string
 
 func (e formError) Error() string { return e("") }

@@ -28,7 +28,7 @@ type settingsFile struct {
 	table  settings
 	path   string
 	lines  map[string]int // line of each key
-	isJSON bool
+	isJSON bool           // its root is written in braces
 }
 
 // readSettingsFile reads the settings file that at names. Without a name there is none.

@@ -29,8 +29,8 @@ func foreignComment(text string, isJSON bool) string {
 	return ""
 }
 
-// isJSON reports whether lines begin as those of JSON do.
-func isJSON(lines []string) bool {
+// looksLikeJSON reports whether lines begin as those of JSON do.
+func looksLikeJSON(lines []string) bool {
 	for _, line := range lines {
 		if text := strings.TrimSpace(line); text != "" {
 			return text[0] == '{'
@@ -71,11 +71,11 @@ func (e *yamlError) notClosed(line int, bracket rune) string {
 // commentAround describes a comment that the error of a value in a bracket follows from, or returns "".
 func (e *yamlError) commentAround(bracket rune) (line int, message string) {
 	for _, line := range []int{e.Mark.Line, e.before(e.Mark.Line)} {
-		if message := foreignComment(strings.TrimSpace(e.line(line)), isJSON(e.lines)); message != "" {
+		if message := foreignComment(strings.TrimSpace(e.line(line)), looksLikeJSON(e.lines)); message != "" {
 			return line, message
 		}
 	}
-	if message := foreignComment(strings.TrimSpace(e.rest()), isJSON(e.lines)); message != "" {
+	if message := foreignComment(strings.TrimSpace(e.rest()), looksLikeJSON(e.lines)); message != "" {
 		return e.Mark.Line, message
 	}
 	return e.ContextMark.Line, inComment(e.lines, e.ContextMark.Line, bracket)

@@ -147,8 +147,8 @@ func (e *yamlError) noName() (int, string) {
 		return line, message
 	}
 	switch {
-	case !e.begins() && foreignComment(e.rest(), isJSON(e.lines)) != "":
-		return e.Mark.Line, foreignComment(e.rest(), isJSON(e.lines))
+	case !e.begins() && foreignComment(e.rest(), looksLikeJSON(e.lines)) != "":
+		return e.Mark.Line, foreignComment(e.rest(), looksLikeJSON(e.lines))
 	case !e.begins():
 		return e.Mark.Line, fmt.Sprintf("%s stands behind a value that is complete: remove it, or put quotes around the whole value", shown(e.rest()))
 	case strings.HasPrefix(e.rest(), "- "):

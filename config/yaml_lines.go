@@ -61,7 +61,7 @@ var (
 // lineMistake describes a mistake that is visible on one line alone, or returns "".
 func (e *yamlError) lineMistake(n int) string {
 	line := e.line(n)
-	if comment := foreignComment(strings.TrimSpace(line), isJSON(e.lines)); comment != "" {
+	if comment := foreignComment(strings.TrimSpace(line), looksLikeJSON(e.lines)); comment != "" {
 		return comment
 	}
 	return slipOf(line)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // DefaultMaxLevels is how many enforced limits may apply to one request unless the file
@@ -139,12 +138,12 @@ func (c *compiler) compileHead() {
 	case !v.Set():
 		c.fail(1, "version", "the file does not say which format it is in: write version: 1")
 	case v.Value != "1":
-		c.fail(v.Line, "version", "this release reads version 1 of the format, not %s: write version: 1", quote(v.Value))
+		c.fail(v.Line, "version", "this release reads version 1 of the format, not %s: write version: 1", Quote(v.Value))
 	}
 	if m := c.doc.MaxLevels; m.Set() {
 		n, err := strconv.Atoi(m.Value)
 		if err != nil || n < 1 || n > 64 {
-			c.fail(m.Line, "max_levels", "%s is not a number of limits: write a whole number from 1 to 64", quote(m.Value))
+			c.fail(m.Line, "max_levels", "%s is not a number of limits: write a whole number from 1 to 64", Quote(m.Value))
 			return
 		}
 		c.maxLevels = n
@@ -181,7 +180,7 @@ func (c *compiler) compileDimensions() {
 
 func (c *compiler) compilePlan(spec *PlanSpec) {
 	if err := CheckName(spec.Name.Value); err != nil {
-		c.fail(spec.Name.Line, "plans", "%s cannot be a plan's name: %s", quote(spec.Name.Value), err)
+		c.fail(spec.Name.Line, "plans", "%s cannot be a plan's name: %s", Quote(spec.Name.Value), err)
 	}
 	p := &plan{spec: spec, specs: map[string]*RuleSpec{}}
 	c.plans[spec.Name.Value] = p
@@ -205,7 +204,7 @@ func (c *compiler) checkIDs() {
 		ids := map[string]*Limit{}
 		for _, l := range c.plans[spec.Name.Value].limits {
 			if other := sharedIDs[l.ID]; other != nil {
-				c.fail(l.Line, "id", "%s is also the id of the shared limit on line %d: give one of them another", quote(l.ID), other.Line)
+				c.fail(l.Line, "id", "%s is also the id of the shared limit on line %d: give one of them another", Quote(l.ID), other.Line)
 			}
 			c.checkID(l, ids)
 		}
@@ -214,7 +213,7 @@ func (c *compiler) checkIDs() {
 
 func (c *compiler) checkID(l *Limit, seen map[string]*Limit) {
 	if other := seen[l.ID]; other != nil {
-		c.fail(l.Line, "id", "%s is already the id of the limit on line %d: ids are unique within a plan", quote(l.ID), other.Line)
+		c.fail(l.Line, "id", "%s is already the id of the limit on line %d: ids are unique within a plan", Quote(l.ID), other.Line)
 		l.broken = true // it would tie with the other one
 		return
 	}
@@ -249,7 +248,7 @@ func (c *compiler) checkReplaced(p *plan, spec *RuleSpec, id Text) {
 	case finer.Action == ActionAllow:
 		c.fail(id.Line, "replaces", "a limit with action: allow only passes its own level and replaces nothing: remove it")
 	case !isFiner(finer.Level(), coarser.Level()):
-		c.fail(id.Line, "replaces", "%s does not count by all that %s counts by, and more: only a finer limit can stand in for a coarser one", quote(finer.ID), quote(coarser.ID))
+		c.fail(id.Line, "replaces", "%s does not count by all that %s counts by, and more: only a finer limit can stand in for a coarser one", Quote(finer.ID), Quote(coarser.ID))
 	}
 }
 
@@ -259,10 +258,10 @@ func (c *compiler) checkReplacedShared(by string, id Text) {
 	l, replaced := withID(c.shared, by), withID(c.shared, id.Value)
 	switch {
 	case replaced == nil:
-		c.fail(id.Line, "replaces", "there is no shared limit %s; a shared limit cannot replace one of a plan: move it into the plan", quote(id.Value))
+		c.fail(id.Line, "replaces", "there is no shared limit %s; a shared limit cannot replace one of a plan: move it into the plan", Quote(id.Value))
 	case l == nil || l.broken || replaced.broken:
 	case !takesPlace(l, replaced):
-		c.fail(id.Line, "replaces", "%s is not more specific than %s in one level and group: remove it", quote(by), quote(id.Value))
+		c.fail(id.Line, "replaces", "%s is not more specific than %s in one level and group: remove it", Quote(by), Quote(id.Value))
 	}
 }
 
@@ -303,14 +302,6 @@ func (c *compiler) ordinal(id string) int {
 		c.set.IDs = append(c.set.IDs, id)
 	}
 	return n
-}
-
-// quote quotes user text for a message: bounded, control characters escaped.
-func quote(s string) string {
-	if len(s) > 64 {
-		s = strings.ToValidUTF8(s[:64], "") + "..."
-	}
-	return strconv.Quote(s)
 }
 
 func keys[V any](m map[string]V) []string {

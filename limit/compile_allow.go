@@ -19,8 +19,8 @@ func (c *compiler) noteAllows() {
 			if compared++; compared > mostCompared {
 				return
 			}
-			if c.countsAllowed(a, b) && !slices.Contains(counting, quote(b.ID)) {
-				counting = append(counting, quote(b.ID))
+			if c.countsAllowed(a, b) && !slices.Contains(counting, Quote(b.ID)) {
+				counting = append(counting, Quote(b.ID))
 				if level == nil {
 					level = b.Level()
 				}
@@ -31,7 +31,7 @@ func (c *compiler) noteAllows() {
 			if n > mostCounting {
 				counting, others = counting[:mostCounting], fmt.Sprintf(" and %d others", n-mostCounting)
 			}
-			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s: a limit with by: [%s], the same conditions and action: allow lifts that too", quote(a.ID), strings.Join(counting, ", "), others, strings.Join(level, ", "))
+			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s: a limit with by: [%s], the same conditions and action: allow lifts that too", Quote(a.ID), strings.Join(counting, ", "), others, strings.Join(level, ", "))
 		}
 	}
 }
@@ -57,7 +57,7 @@ func (c *compiler) warnAllow(a, b *Limit) bool {
 		why = "is of another group"
 	}
 	c.warn(a.Line, "action", "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s",
-		quote(a.ID), quote(b.ID), why)
+		Quote(a.ID), Quote(b.ID), why)
 	return true
 }
 

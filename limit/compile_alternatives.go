@@ -32,7 +32,7 @@ func (c *compiler) warnPatterns() {
 			}
 			if advice := notOneValue(w.name, w.text, lists); advice != "" {
 				warned[l.entry()] = true
-				c.warn(l.Line, "when."+w.name, "%s holds only for a value that is written so; %s", quote(w.text), advice)
+				c.warn(l.Line, "when."+w.name, "%s holds only for a value that is written so; %s", Quote(w.text), advice)
 				continue
 			}
 			if w.kind != propertyTenant || !w.exact || lists(w.text) {
@@ -43,7 +43,7 @@ func (c *compiler) warnPatterns() {
 			}
 			if other := listed[strings.ToLower(w.text)]; other != "" {
 				warned[l.entry()] = true
-				c.warn(l.Line, "when.tenant", "%s is not listed, and %s is: capitals and small letters differ", quote(w.text), quote(other))
+				c.warn(l.Line, "when.tenant", "%s is not listed, and %s is: capitals and small letters differ", Quote(w.text), Quote(other))
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func (c *compiler) tenantsInSmallLetters() map[string]string {
 // one, or "". Lists reports whether the file lists a tenant.
 func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
 	if rest, found := strings.CutPrefix(pattern, "!"); found && rest != "" {
-		return "a condition cannot say not: write a limit for all, and a more specific one, or one with action: allow, for " + quote(rest)
+		return "a condition cannot say not: write a limit for all, and a more specific one, or one with action: allow, for " + Quote(rest)
 	}
 	if dim == "op" {
 		return notOneOp(pattern)
@@ -104,5 +104,5 @@ func splitValues(text string) (values []string) {
 }
 
 func forEach(dim, first, second string) string {
-	return fmt.Sprintf("a pattern is one value: write a limit for each, with when: {%s: %s} and when: {%[1]s: %[3]s}", dim, quote(first), quote(second))
+	return fmt.Sprintf("a pattern is one value: write a limit for each, with when: {%s: %s} and when: {%[1]s: %[3]s}", dim, Quote(first), Quote(second))
 }

@@ -25,7 +25,7 @@ func (c *compiler) checkDefaults() {
 		}
 		const day = 86400e6
 		if l.Params.Algorithm != bucket.AlgorithmTokenBucket && l.Params.Period >= day {
-			c.warn(l.Line, "rate", "%s counts over a day or more, and a Redis without AOF forgets it in a restart: set its appendonly to yes", quote(l.ID))
+			c.warn(l.Line, "rate", "%s counts over a day or more, and a Redis without AOF forgets it in a restart: set its appendonly to yes", Quote(l.ID))
 			c.warnings[len(c.warnings)-1].Redis = true
 		}
 		if optional := l.optional(); optional != "" && !c.warnMissing(l, optional) && !l.missSet {
@@ -83,7 +83,7 @@ func (c *compiler) failUndecided() {
 	for _, l := range c.undecided[:min(len(c.undecided), maxNamed)] {
 		name := "one without an id"
 		if l.ID != "" {
-			name = quote(l.ID)
+			name = Quote(l.ID)
 		}
 		names = append(names, fmt.Sprintf("%s (line %d)", name, l.Line))
 	}
@@ -107,7 +107,7 @@ func (c *compiler) warnDenyAll(l *Limit) {
 	if l.layer == layerPlan {
 		of = "plan " + l.Plan
 	}
-	c.warn(l.Line, "action", "%s denies every request of %s: say when: with those that it denies", quote(l.ID), of)
+	c.warn(l.Line, "action", "%s denies every request of %s: say when: with those that it denies", Quote(l.ID), of)
 }
 
 // optional returns a dimension of its own by which an enforced limit counts, without which a request
@@ -143,7 +143,7 @@ func (c *compiler) noteMissing(passed []*Limit) {
 	default:
 		more = fmt.Sprintf(", and %d other limits are like it", n)
 	}
-	c.note(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), quote(l.ID), more)
+	c.note(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), Quote(l.ID), more)
 }
 
 // warnMissing warns of a limit that a request can avoid by leaving out an optional dimension, if no
@@ -157,7 +157,7 @@ func (c *compiler) warnMissing(l *Limit, optional string) bool {
 			return false
 		}
 	}
-	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share", optional, quote(l.ID), l.Plan)
+	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share", optional, Quote(l.ID), l.Plan)
 	return true
 }
 
@@ -203,7 +203,7 @@ func (c *compiler) warnPlace(a, b *Limit) bool {
 		return false
 	}
 	c.warn(a.Line, "when", "%s takes the place of %s, which counts by %s too: requests that %[1]s counts are not counted by %[2]s. Say group: %[4]s to count them by both, or replaces: [%[5]s] if that is meant",
-		quote(a.ID), quote(b.ID), strings.Join(a.Level(), ", "), a.ID, b.ID)
+		Quote(a.ID), Quote(b.ID), strings.Join(a.Level(), ", "), a.ID, b.ID)
 	return true
 }
 

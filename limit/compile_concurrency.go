@@ -22,7 +22,7 @@ func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
 	}
 	n, err := bucket.ParseDigits(spec.Slots.Value)
 	if err != nil || n < 1 || n > bucket.MaxSlots {
-		c.fail(spec.Slots.Line, "slots", "%s is not a number of slots: write a whole number from 1 to %d", quote(spec.Slots.Value), bucket.MaxSlots)
+		c.fail(spec.Slots.Line, "slots", "%s is not a number of slots: write a whole number from 1 to %d", Quote(spec.Slots.Value), bucket.MaxSlots)
 		return
 	}
 	l.Rate = bucket.Rate{Count: n, Period: DefaultHold.Microseconds(), Text: fmt.Sprintf("%d slots", n)}

@@ -18,7 +18,7 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 	case !spec.ID.Set():
 		c.fail(spec.Line, "id", "every limit needs one, which names it in replies, metrics and buckets: for example id: tenant")
 	case !validWord(l.ID):
-		c.fail(spec.ID.Line, "id", "%s is not an id: use 1 to 64 letters, digits, dots, dashes and underscores", quote(l.ID))
+		c.fail(spec.ID.Line, "id", "%s is not an id: use 1 to 64 letters, digits, dots, dashes and underscores", Quote(l.ID))
 	default:
 		c.register(l)
 		return c.compileFields(spec, l)
@@ -64,7 +64,7 @@ func (c *compiler) compilePlace(spec *RuleSpec, l *Limit) {
 func (c *compiler) compileKind(spec *RuleSpec, l *Limit) {
 	l.Group = spec.Group.Value
 	if spec.Group.Set() && !validWord(l.Group) {
-		c.fail(spec.Group.Line, "group", "%s is not a name: use letters, digits, dots, dashes and underscores", quote(l.Group))
+		c.fail(spec.Group.Line, "group", "%s is not a name: use letters, digits, dots, dashes and underscores", Quote(l.Group))
 	}
 	l.Mode = word(c, spec.Mode, "mode", modes)
 	l.Action = word(c, spec.Action, "action", actions)
@@ -116,7 +116,7 @@ func word[T any](c *compiler, t Text, field string, words map[string]T) T {
 	v, ok := words[t.Value]
 	if t.Set() && !ok {
 		names := keys(words)
-		c.fail(t.Line, field, "%s is not one of %s%s", quote(t.Value), strings.Join(names, ", "), didYouMean(t.Value, names))
+		c.fail(t.Line, field, "%s is not one of %s%s", Quote(t.Value), strings.Join(names, ", "), meantWord(t.Value, names))
 	}
 	return v
 }
@@ -138,7 +138,7 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	seen := map[string]bool{}
 	for _, element := range spec.By {
 		if seen[element.Value] {
-			c.fail(element.Line, "by", "%s stands there twice", quote(element.Value))
+			c.fail(element.Line, "by", "%s stands there twice", Quote(element.Value))
 			continue
 		}
 		seen[element.Value] = true
@@ -195,7 +195,7 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		if several := strings.Fields(name.Value); len(several) > 1 {
 			between = ", and commas between several: [" + strings.Join(several, ", ") + "]"
 		}
-		c.fail(name.Line, field, "%s is not a dimension: use letters, digits, dots, dashes and underscores%s", quote(name.Value), between)
+		c.fail(name.Line, field, "%s is not a dimension: use letters, digits, dots, dashes and underscores%s", Quote(name.Value), between)
 		return
 	}
 	switch name.Value {
@@ -203,12 +203,12 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		return
 	}
 	if ReservedDim(name.Value) {
-		c.fail(name.Line, field, "%s is not a dimension: write it in lower case", quote(name.Value))
+		c.fail(name.Line, field, "%s is not a dimension: write it in lower case", Quote(name.Value))
 		return
 	}
 	if c.dimensions == nil {
 		if near := nearBuiltIn(name.Value); near != "" && field != "dimensions" {
-			c.warn(name.Line, field, "%s is not %s: if it is a dimension of your own, declare it under dimensions", quote(name.Value), near)
+			c.warn(name.Line, field, "%s is not %s: if it is a dimension of your own, declare it under dimensions", Quote(name.Value), near)
 		}
 		return
 	}
@@ -216,8 +216,8 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		return
 	}
 	if _, ok := c.dimensions[name.Value]; !ok {
-		near := didYouMean(name.Value, append(keys(c.dimensions), "tenant"))
-		c.fail(name.Line, field, "%s cannot occur: it is not among the declared dimensions%s", quote(name.Value), cmp.Or(near, "; add "+name.Value+": {} to them"))
+		near := meantWord(name.Value, append(keys(c.dimensions), "tenant"))
+		c.fail(name.Line, field, "%s cannot occur: it is not among the declared dimensions%s", Quote(name.Value), cmp.Or(near, "; add "+name.Value+": {} to them"))
 	}
 }
 
@@ -236,11 +236,11 @@ func (c *compiler) compileWhen(spec *RuleSpec, l *Limit) {
 		if values := c.dimensions[w.Dim.Value]; values != nil {
 			cond.values = values
 			if !slices.ContainsFunc(keys(values), func(v string) bool { return conditionMatches(&cond, v) }) {
-				c.fail(w.Pattern.Line, field, "%s cannot occur: it matches none of the declared values", quote(w.Pattern.Value))
+				c.fail(w.Pattern.Line, field, "%s cannot occur: it matches none of the declared values", Quote(w.Pattern.Value))
 			}
 		}
 		if regexpLike.MatchString(w.Pattern.Value) && cond.kind != propertyIP {
-			c.warn(w.Pattern.Line, field, "%s looks like a regular expression, and is compared as text: a pattern is an exact value, or a prefix followed by one *", quote(w.Pattern.Value))
+			c.warn(w.Pattern.Line, field, "%s looks like a regular expression, and is compared as text: a pattern is an exact value, or a prefix followed by one *", Quote(w.Pattern.Value))
 		}
 		l.when = append(l.when, cond)
 	}
@@ -288,7 +288,7 @@ func (c *compiler) compileCosts(spec *RuleSpec, l *Limit) {
 		}
 		n, err := bucket.ParseDigits(t.Value)
 		if err != nil || n < 1 || n > bucket.MaxCost {
-			c.fail(t.Line, field, "%s is not a cost: write a whole number from 1 to %d", quote(t.Value), bucket.MaxCost)
+			c.fail(t.Line, field, "%s is not a cost: write a whole number from 1 to %d", Quote(t.Value), bucket.MaxCost)
 			return 0
 		}
 		return n

@@ -69,12 +69,13 @@ func (c *compiler) readRate(spec *RuleSpec, l *Limit) bool {
 	}
 	var err error
 	if l.Rate, err = bucket.ParseRate(spec.Rate.Value); err != nil {
-		c.fail(spec.Rate.Line, "rate", "%s: %s", quote(spec.Rate.Value), err)
+		c.fail(spec.Rate.Line, "rate", "%s: %s", Quote(spec.Rate.Value), err)
 		return false
 	}
 	return true
 }
 
+// compileBurst returns the burst of a limit, by default the count of its rate, and reports whether it is without a mistake.
 func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
 	if !spec.Burst.Set() {
 		return l.Rate.Count, true
@@ -85,7 +86,7 @@ func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
 	}
 	n, err := bucket.ParseDigits(spec.Burst.Value)
 	if err != nil || n < 1 || n > bucket.MaxCapacity {
-		text := quote(spec.Burst.Value) + " is not a burst: write "
+		text := Quote(spec.Burst.Value) + " is not a burst: write "
 		if meant := MeantNumber(spec.Burst.Value); meant > 0 && meant <= bucket.MaxCapacity {
 			text += strconv.FormatInt(meant, 10) + ", "
 		}
@@ -121,7 +122,7 @@ func (c *compiler) readZone(spec *RuleSpec) *time.Location {
 	}
 	zone, err := time.LoadLocation(spec.Timezone.Value)
 	if err != nil || spec.Timezone.Value == "Local" || spec.Timezone.Value == "" {
-		c.fail(spec.Timezone.Line, "timezone", "%s is not an IANA time zone: for example Europe/Berlin", quote(spec.Timezone.Value))
+		c.fail(spec.Timezone.Line, "timezone", "%s is not an IANA time zone: for example Europe/Berlin", Quote(spec.Timezone.Value))
 		return time.UTC
 	}
 	return zone

@@ -46,18 +46,18 @@ const maxNamed = 10
 // noPlan returns the error for a plan that does not exist: with the plan that is nearly
 // called so, or with the plans there are.
 func (c *compiler) noPlan(name string) string {
-	return "there is no plan " + quote(name) + orThese(name, keys(c.plans), "the plans are ", "the file has no plans")
+	return "there is no plan " + Quote(name) + orThese(name, keys(c.plans), "the plans are ", "the file has no plans")
 }
 
 // noLimit returns the error for a limit that a plan does not have.
 func (p *plan) noLimit(id string) string {
-	return "plan " + p.spec.Name.Value + " has no limit " + quote(id) + orThese(id, keys(p.specs), "its limits are ", "it has none")
+	return "plan " + p.spec.Name.Value + " has no limit " + Quote(id) + orThese(id, keys(p.specs), "its limits are ", "it has none")
 }
 
 // orThese returns the end of an error about a name that does not exist: the name that is nearly the
 // same, or the names there are behind a text, or another text if there are none.
 func orThese(name string, names []string, are, none string) string {
-	near := didYouMean(name, names)
+	near := meantWord(name, names)
 	switch {
 	case near != "":
 		return near
@@ -72,7 +72,7 @@ func orThese(name string, names []string, are, none string) string {
 func (c *compiler) compileTenant(spec *TenantSpec) {
 	field := "tenants." + spec.Name.Value
 	if err := CheckName(spec.Name.Value); err != nil || spec.Name.Value == "-" {
-		c.fail(spec.Name.Line, "tenants", "%s cannot be a tenant's name", quote(spec.Name.Value))
+		c.fail(spec.Name.Line, "tenants", "%s cannot be a tenant's name", Quote(spec.Name.Value))
 		return
 	}
 	if strings.Contains(spec.Name.Value, "*") {
@@ -112,7 +112,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	if i < 0 {
 		why := p.noLimit(o.ID.Value)
 		if slices.ContainsFunc(c.shared, func(l *Limit) bool { return l.ID == o.ID.Value }) {
-			why = quote(o.ID.Value) + " is shared by all tenants and cannot be overridden by one" + didYouMean(o.ID.Value, keys(p.specs))
+			why = Quote(o.ID.Value) + " is shared by all tenants and cannot be overridden by one" + meantWord(o.ID.Value, keys(p.specs))
 		}
 		c.fail(o.ID.Line, field, "%s", why)
 		return
@@ -179,7 +179,7 @@ func (c *compiler) warnLifted(tenant *TenantSpec, limits []*Limit) {
 				c.lifted = map[[3]string]bool{}
 			}
 			c.lifted[pair] = true
-			c.warn(a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, "the override of %s takes the place of %s too, which then does not count for the tenant: give %[2]s a group of its own, or override it as well", quote(a.ID), quote(b.ID))
+			c.warn(a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, "the override of %s takes the place of %s too, which then does not count for the tenant: give %[2]s a group of its own, or override it as well", Quote(a.ID), Quote(b.ID))
 		}
 	}
 }
@@ -306,7 +306,7 @@ func (c *compiler) checkTies(g []*Limit) {
 			}
 			c.tied[later.entry()] = true
 			c.fail(later.Line, "when", "limits %s (line %d) and %s (line %d) are equally specific and one request could meet both: make one more specific, or give it a group of its own",
-				quote(a.ID), a.Line, quote(b.ID), b.Line)
+				Quote(a.ID), a.Line, Quote(b.ID), b.Line)
 		}
 	}
 }
@@ -331,7 +331,7 @@ func (c *compiler) checkTenantConditions() {
 				continue
 			}
 			if r := c.set.rules(w.prefix); r != nil && r.plan != l.Plan {
-				c.fail(l.Line, "when.tenant", "%s cannot occur: that tenant is not on plan %s", quote(w.prefix), l.Plan)
+				c.fail(l.Line, "when.tenant", "%s cannot occur: that tenant is not on plan %s", Quote(w.prefix), l.Plan)
 			}
 		}
 	}

@@ -53,10 +53,10 @@ func (c *condition) parseNet(pattern string) error {
 	block, err := netip.ParsePrefix(pattern)
 	if m := wildcard.FindStringSubmatch(pattern); m != nil {
 		octets := strings.Count(m[1], ".")
-		return fmt.Errorf("%s is no block in CIDR form: write %s%s/%d", quote(pattern), m[1], strings.TrimSuffix(strings.Repeat("0.", 4-octets), "."), 8*octets)
+		return fmt.Errorf("%s is no block in CIDR form: write %s%s/%d", Quote(pattern), m[1], strings.TrimSuffix(strings.Repeat("0.", 4-octets), "."), 8*octets)
 	}
 	if err != nil || block.Addr().Is4In6() {
-		return fmt.Errorf("%s is no address and no block in CIDR form: write for example 203.0.113.7 or 2001:db8::/32", quote(pattern))
+		return fmt.Errorf("%s is no address and no block in CIDR form: write for example 203.0.113.7 or 2001:db8::/32", Quote(pattern))
 	}
 	c.net = block.Masked()
 	if c.net != block {

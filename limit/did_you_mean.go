@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -16,9 +17,9 @@ var otherWords = map[string][]string{
 	"redis": {"shared"}, "global": {"shared"}, "memory": {"local"},
 }
 
-// didYouMean returns "; did you mean X?" for the candidate that means the same as word elsewhere, or
+// meantWord returns "; did you mean X?" for the candidate that means the same as word elsewhere, or
 // that is nearest to it, or "" if there is none.
-func didYouMean(word string, candidates []string) string {
+func meantWord(word string, candidates []string) string {
 	for _, same := range otherWords[strings.ReplaceAll(strings.ToLower(word), "-", "_")] {
 		if slices.Contains(candidates, same) {
 			return "; did you mean " + same + "?"
@@ -28,6 +29,16 @@ func didYouMean(word string, candidates []string) string {
 		return "; did you mean " + s + "?"
 	}
 	return ""
+}
+
+// DidYouMean returns "; did you mean X?" for the candidate that is nearest to word, in small letters or as it is.
+// It returns "" if there is none, or if word is that candidate.
+func DidYouMean(word string, candidates []string) string {
+	near := cmp.Or(Nearest(strings.ToLower(word), candidates), Nearest(word, candidates))
+	if near == "" || near == word {
+		return ""
+	}
+	return "; did you mean " + near + "?"
 }
 
 // Nearest returns the candidate of which word is most likely a misspelling: at most a

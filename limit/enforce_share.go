@@ -16,7 +16,7 @@ func parseShare(text string) (parts int, err error) {
 	case parts == percentParts:
 		return 0, fmt.Errorf("100%% of the buckets is what a limit does anyway: remove it")
 	case parts > percentParts:
-		return 0, fmt.Errorf("%s is more than all buckets: write less than 100%%, or leave enforce out", quote(text))
+		return 0, fmt.Errorf("%s is more than all buckets: write less than 100%%, or leave enforce out", Quote(text))
 	}
 	return parts, nil
 }

@@ -21,8 +21,8 @@ var exampleAddr = netip.AddrFrom4([4]byte{203, 0, 113, 7})
 // mostTried is how many tenants Example tries at most.
 const mostTried = 10
 
-// Example returns a tenant and an op for a first request: the given tenant unless others are listed and it is
-// not, and the given op unless only other ops have limits. It leaves out those that the limits refuse, if it can.
+// Example returns a tenant and an op for a first request: the given tenant unless others are listed and it is not, and
+// the given op unless only other ops have limits. It leaves out those that the limits refuse, if it can.
 func (s *Set) Example(tenant, op string) (exampleTenant, exampleOp string) {
 	tenants := []string{tenant}
 	if n := s.Tenants(); n > 0 && n <= mostSearched && !s.Lists(tenant) {

@@ -78,12 +78,12 @@ func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
 		c.fail(s.first().Line, "lease", "store: local asks no store, so there is nothing to lease: remove one of them")
 	}
 	if s.Word.Set() && s.Word.Value != "auto" {
-		c.fail(s.Word.Line, "lease", "%s is not a lease: write auto, or {size: 10, ttl: 2s}", quote(s.Word.Value))
+		c.fail(s.Word.Line, "lease", "%s is not a lease: write auto, or {size: 10, ttl: 2s}", Quote(s.Word.Value))
 	}
 	if s.Size.Set() {
 		size, err := bucket.ParseDigits(s.Size.Value)
 		if err != nil || size < 1 || size > bucket.MaxCost {
-			c.fail(s.Size.Line, "lease.size", "%s is not a number of units: write a whole number from 1 to %d", quote(s.Size.Value), bucket.MaxCost)
+			c.fail(s.Size.Line, "lease.size", "%s is not a number of units: write a whole number from 1 to %d", Quote(s.Size.Value), bucket.MaxCost)
 		}
 		l.Lease.Auto, l.Lease.Size = false, size
 	}
@@ -91,7 +91,7 @@ func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
 		ttl, err := time.ParseDuration(s.TTL.Value)
 		switch {
 		case err != nil:
-			c.fail(s.TTL.Line, "lease.ttl", "%s is not a time: write for example %s", quote(s.TTL.Value), DefaultLeaseTTL)
+			c.fail(s.TTL.Line, "lease.ttl", "%s is not a time: write for example %s", Quote(s.TTL.Value), DefaultLeaseTTL)
 		case ttl < MinLeaseTTL || ttl > MaxLeaseTTL:
 			c.fail(s.TTL.Line, "lease.ttl", "%s is out of range: want %s to %s", s.TTL.Value, MinLeaseTTL, MaxLeaseTTL)
 		}

@@ -35,7 +35,7 @@ func (c *compiler) checkLevels(r *ruleset, line int) {
 	}
 	var names []string
 	for _, g := range met[:min(len(met), maxNamed)] {
-		names = append(names, quote(g[len(g)-1].ID))
+		names = append(names, Quote(g[len(g)-1].ID))
 	}
 	more := ""
 	if len(met) > maxNamed {

@@ -14,7 +14,7 @@ func parsePercentage(text string) (parts int, err error) {
 	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
 	whole, decimals, _ := strings.Cut(number, ".")
 	if !ok || whole == "" || len(whole) > 3 || len(decimals) > 2 || strings.ContainsFunc(whole+decimals, func(r rune) bool { return r < '0' || r > '9' }) {
-		return 0, fmt.Errorf("%s is not a percentage: %s", quote(text), percentageFor(text))
+		return 0, fmt.Errorf("%s is not a percentage: %s", Quote(text), percentageFor(text))
 	}
 	parts, _ = strconv.Atoi(whole + (decimals + "00")[:2]) // at most five digits
 	return parts, nil

@@ -12,7 +12,7 @@ func (c *compiler) compileWarn(spec *RuleSpec, l *Limit) {
 	case err != nil:
 		c.fail(spec.Warn.Line, "warn", "%s", err)
 	case parts == 0 || parts > percentParts:
-		c.fail(spec.Warn.Line, "warn", "%s is not a part of the capacity that can be in use: say more than 0%% and at most 100%%", quote(spec.Warn.Value))
+		c.fail(spec.Warn.Line, "warn", "%s is not a part of the capacity that can be in use: say more than 0%% and at most 100%%", Quote(spec.Warn.Value))
 	case l.Action != ActionLimit:
 		c.fail(spec.Warn.Line, "warn", "action: %s counts nothing that could come near its end: remove one of them", l.Action)
 	default:

@@ -104,7 +104,7 @@ func commandUnderMeant(word string, all []subcommand) string {
 	if slices.Contains(names, "lint") && slices.Contains([]string{"check", "validate", "verify", "test"}, word) {
 		return "; did you mean lint?"
 	}
-	return didYouMean(word, names)
+	return limit.DidYouMean(word, names)
 }
 
 // unknownCommand returns that the first of the arguments of a command, in front of flags, is none of the
@@ -119,12 +119,4 @@ func unknownCommand(name string, args []string) string {
 		return ""
 	}
 	return fmt.Sprintf("there is no command %.64q of %s%s", args[0], name, commandUnderMeant(args[0], all))
-}
-
-// didYouMean returns "; did you mean X?" for the name nearest to word, or "" if none is near.
-func didYouMean(word string, names []string) string {
-	if near := limit.Nearest(strings.ToLower(word), names); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }

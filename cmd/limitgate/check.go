@@ -83,7 +83,9 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		printWarnings(env, fs.Name(), []string{fmt.Sprintf("--password-file has no effect: the limitgate at %s asks the default user for no password", *addr)})
 	}
 	if len(req.Dims) > 0 || d.refused() || commands.Swapped(&req) {
-		printWarnings(env, fs.Name(), d.explain(ctx, client, fs.Args()))
+		verdict, warnings := d.explain(ctx, client, fs.Args())
+		d.explained = verdict
+		printWarnings(env, fs.Name(), warnings)
 	}
 	if *asJSON {
 		_ = json.NewEncoder(env.stdout).Encode(d)
@@ -101,17 +103,18 @@ func (d *decision) refused() bool {
 	return !d.Allowed && d.RetryAfter < 0 && d.Source == limit.SourcePolicy.String()
 }
 
-// explain asks for the reason of a refusal. It returns the warnings about the request. A user who may check need not have the right to ask: there is no reason and no warning then.
-func (d *decision) explain(ctx context.Context, client *redis.Client, args []string) (warnings []string) {
+// explain returns the verdict of RL.EXPLAIN about a refusal, or "", and the warnings about the request. A user who
+// may check need not have the right to ask: there is no verdict and no warning then.
+func (d *decision) explain(ctx context.Context, client *redis.Client, args []string) (verdict string, warnings []string) {
 	reply, err := client.Do(ctx, wordsOf("RL.EXPLAIN", args)...).Result()
 	if err != nil {
-		return nil
+		return "", nil
 	}
 	named := withNames(reply)
 	if d.refused() {
-		d.explained = cmp.Or(explanationOfReply(args, named).refusal(d.LimitID), d.tooCostly())
+		verdict = cmp.Or(explanationOfReply(args, named).refusal(d.LimitID), d.tooCostly())
 	}
-	return warningsOfReply(args, named)
+	return verdict, warningsOfReply(args, named)
 }
 
 var errNotADecision = errors.New("the reply is not a decision: is that a limitgate?")

@@ -39,6 +39,7 @@ func clientFlagNames() (names []string) {
 	return names
 }
 
+// define defines the flags of the connection, the user and the password.
 func (f *clientFlags) define(fs *flag.FlagSet) {
 	f.defineTLS(fs)
 	fs.StringVar(&f.user, "user", "", "the `name` to authenticate as; empty is the default user")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/drill"
+	"github.com/limitgate/limitgate/limit"
 )
 
 const drillAbout = `Practises outages that operators should know: what to do, what to see, how long it may
@@ -117,7 +118,7 @@ func (f *drillFlags) check(fs *flag.FlagSet) (*drill.Drill, error) {
 	}
 	d, found := drill.Find(fs.Arg(0))
 	if !found {
-		return nil, fmt.Errorf("there is no drill %s%s; there are %s", config.Quote(fs.Arg(0)), didYouMean(fs.Arg(0), names), strings.Join(names, ", "))
+		return nil, fmt.Errorf("there is no drill %s%s; there are %s", config.Quote(fs.Arg(0)), limit.DidYouMean(fs.Arg(0), names), strings.Join(names, ", "))
 	}
 	if !f.run {
 		return &d, f.checkPrinting(fs)

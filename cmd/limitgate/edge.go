@@ -61,7 +61,7 @@ func runEdge(ctx context.Context, env *environment, args []string) int {
 	}
 	text := "say render: limitgate edge render --kind waf limits.yaml"
 	if fs.NArg() > 0 {
-		text = fmt.Sprintf("there is no command %.64q%s; %s", fs.Arg(0), didYouMean(fs.Arg(0), []string{"render"}), text)
+		text = fmt.Sprintf("there is no command %.64q%s; %s", fs.Arg(0), limit.DidYouMean(fs.Arg(0), []string{"render"}), text)
 	}
 	fmt.Fprintf(env.stderr, "limitgate edge: %s\n", text)
 	return exitUsage
@@ -148,7 +148,7 @@ func (f *edgeFlags) complete(fs *flag.FlagSet) error {
 	case "":
 		return errors.New("--kind is needed: waf, cloudfront or usage-plans")
 	default:
-		return fmt.Errorf("there is no kind %.64q%s: say waf, cloudfront or usage-plans", f.kind, didYouMean(f.kind, []string{"waf", "cloudfront", "usage-plans"}))
+		return fmt.Errorf("there is no kind %.64q%s: say waf, cloudfront or usage-plans", f.kind, limit.DidYouMean(f.kind, []string{"waf", "cloudfront", "usage-plans"}))
 	}
 	if f.opts.Kind == edge.KindWAF {
 		if err := f.checkWAF(); err != nil {

@@ -152,7 +152,7 @@ func domainOf(c envoyConfig, name string) (*rlsconfig.Domain, error) {
 	case name == "":
 		return nil, fmt.Errorf("there are several domains: say --domain and one of %s", strings.Join(names, ", "))
 	case c.Domain(name) == nil:
-		return nil, fmt.Errorf("there is no domain %.64q, and so no limit for its requests; the domains are %s%s", name, strings.Join(names, ", "), didYouMean(name, names))
+		return nil, fmt.Errorf("there is no domain %.64q, and so no limit for its requests; the domains are %s%s", name, strings.Join(names, ", "), limit.DidYouMean(name, names))
 	}
 	return c.Domain(name), nil
 }

@@ -34,6 +34,9 @@ arguments are wrong.`
 
 const defaultTenantKey = "tenant"
 
+// importNames are the names of the software that limits are imported from.
+var importNames = []string{"nginx", "kong", "rules", "envoy"}
+
 // importers are the importers of files, by the name of the software.
 var importers = map[string]func([]byte) (limitimport.Result, error){"nginx": limitimport.Nginx, "kong": limitimport.Kong, "rules": limitimport.Rules}
 
@@ -105,8 +108,9 @@ func importMistake(args []string) string {
 		}
 	}
 	switch {
-	case importers[from] == nil && from != "envoy":
-		return fmt.Sprintf("there is no import of %s%s; there are nginx, kong, rules and envoy: %s", config.Quote(from), didYouMean(from, []string{"nginx", "kong", "rules", "envoy"}), example)
+	case !slices.Contains(importNames, from):
+		last := len(importNames) - 1
+		return fmt.Sprintf("there is no import of %s%s; there are %s and %s: %s", config.Quote(from), limit.DidYouMean(from, importNames), strings.Join(importNames[:last], ", "), importNames[last], example)
 	case len(args) == 1:
 		return importUsage
 	case len(args) > 2:
@@ -167,7 +171,7 @@ func importEnvoy(path string, flags folderFlags, tenantKey string) (limitimport.
 		return limitimport.Result{}, err
 	}
 	if keys := limitimport.EnvoyKeys(c.Config); tenantKey != defaultTenantKey && !slices.Contains(keys, tenantKey) {
-		return limitimport.Result{}, fmt.Errorf("--tenant-key: no descriptor has the key %s%s; the keys are %.200s", config.Quote(tenantKey), didYouMean(tenantKey, keys), table.Printable(strings.Join(keys, ", ")))
+		return limitimport.Result{}, fmt.Errorf("--tenant-key: no descriptor has the key %s%s; the keys are %.200s", config.Quote(tenantKey), limit.DidYouMean(tenantKey, keys), table.Printable(strings.Join(keys, ", ")))
 	}
 	return limitimport.Envoy(c.Config, problems, tenantKey), nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // Exit codes.
@@ -192,7 +193,7 @@ func commandMeant(word string, names []string) string {
 			return "; did you mean " + c.name + " " + lower + "?"
 		}
 	}
-	return didYouMean(lower, names)
+	return limit.DidYouMean(lower, names)
 }
 
 func usage(w io.Writer) {

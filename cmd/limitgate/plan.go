@@ -173,7 +173,7 @@ func oneOf(name, value string, words []string) error {
 	if value == "" || slices.Contains(words, value) {
 		return nil
 	}
-	return fmt.Errorf("--%s %.32q: want one of %s%s", name, value, strings.Join(words, ", "), didYouMean(value, words))
+	return fmt.Errorf("--%s %.32q: want one of %s%s", name, value, strings.Join(words, ", "), limit.DidYouMean(value, words))
 }
 
 // input makes the input of the plan, and prints a warning if its prices are old.

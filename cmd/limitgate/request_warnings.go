@@ -44,7 +44,7 @@ func requestWarnings(req *limit.Request, used dimsOfLimits) (warnings []string) 
 	}
 	for _, d := range req.Dims {
 		if !used[d.Name] {
-			warnings = append(warnings, fmt.Sprintf("no limit of tenant %s uses the dimension %q%s", table.Printable(req.Tenant), d.Name, didYouMean(d.Name, names)))
+			warnings = append(warnings, fmt.Sprintf("no limit of tenant %s uses the dimension %q%s", table.Printable(req.Tenant), d.Name, limit.DidYouMean(d.Name, names)))
 		}
 	}
 	return warnings

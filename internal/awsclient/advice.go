@@ -68,7 +68,7 @@ func Advice(err error) string {
 func isForeign(err error) bool {
 	var replied *smithyhttp.ResponseError
 	return errors.As(err, &replied) && replied.Response != nil && replied.HTTPStatusCode() != 0 &&
-		!errors.As(err, new(smithy.APIError)) && !errors.Is(err, io.ErrUnexpectedEOF) // which is an answer that was torn
+		!errors.As(err, new(smithy.APIError)) && !errors.Is(err, io.ErrUnexpectedEOF) // a response that was cut off
 }
 
 // badEndpoint returns advice about a variable that is meant to have the URL of a service and does not,

@@ -48,18 +48,18 @@ func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 
 // noOperation returns what is wrong with the name of an operation that does not exist.
 func noOperation(name string) string {
-	command := "RL." + strings.ToUpper(strings.TrimPrefix(strings.ToLower(cut(name)), "rl."))
+	command := "RL." + strings.ToUpper(strings.TrimPrefix(strings.ToLower(limit.Shorten(name)), "rl."))
 	usage := commands.UsageOf(command)
-	near := limit.Nearest(name, strings.Split(operationNames(), ", "))
+	near := limit.DidYouMean(name, strings.Split(operationNames(), ", "))
 	switch of := operationOf(strings.ToLower(command[len("RL."):])); {
 	case of != nil:
-		return fmt.Sprintf("there is no operation %q; did you mean %s?", cut(name), of.name)
+		return fmt.Sprintf("there is no operation %q; did you mean %s?", limit.Shorten(name), of.name)
 	case usage != "":
-		return fmt.Sprintf("there is no operation %q; %s is not asked over HTTP: redis-cli %s", cut(name), command, usage)
+		return fmt.Sprintf("there is no operation %q; %s is not asked over HTTP: redis-cli %s", limit.Shorten(name), command, usage)
 	case near != "":
-		return fmt.Sprintf("there is no operation %q; did you mean %s?", cut(name), near)
+		return fmt.Sprintf("there is no operation %q%s", limit.Shorten(name), near)
 	}
-	return fmt.Sprintf("there is no operation %q; the operations are %s", cut(name), operationNames())
+	return fmt.Sprintf("there is no operation %q; the operations are %s", limit.Shorten(name), operationNames())
 }
 
 // statusName is the parameter that makes a denial a status.
@@ -90,9 +90,9 @@ func statusMistake(o *operation, rest []byte) string {
 		lower := strings.ToLower(string(name))
 		switch {
 		case string(name) == statusName:
-			return fmt.Sprintf("http is 1 or left out, and not %q: with http=1 a denial has the status 429", cut(string(value)))
+			return fmt.Sprintf("http is 1 or left out, and not %q: with http=1 a denial has the status 429", limit.Shorten(string(value)))
 		case limit.Nearest(lower, append(namesOf(o.fields), statusName)) == statusName:
-			return fmt.Sprintf("there is no parameter %q; did you mean http?", cut(string(name)))
+			return fmt.Sprintf("there is no parameter %q; did you mean http?", limit.Shorten(string(name)))
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -81,14 +82,14 @@ func parseParameters(query []byte) (q parameters, mistake string) {
 	}
 	values, err := url.ParseQuery(string(query))
 	if err != nil {
-		return q, "the query cannot be read: " + cut(err.Error())
+		return q, "the query cannot be read: " + limit.Shorten(err.Error())
 	}
 	for name, all := range values {
 		value := all[0]
 		dim, isDim := strings.CutPrefix(name, "dim.")
 		switch {
 		case len(all) > 1: // the second may be one that a client has added
-			return q, strconv.Quote(cut(name)) + " is there twice"
+			return q, strconv.Quote(limit.Shorten(name)) + " is there twice"
 		case name == "tenant":
 			q.tenant = value
 		case name == "op":
@@ -113,11 +114,8 @@ func parseParameters(query []byte) (q parameters, mistake string) {
 
 // noParameter returns the sentence about a parameter that /check does not have.
 func noParameter(name string) string {
-	text := "there is no parameter " + strconv.Quote(cut(name))
-	if near := limit.Nearest(name, []string{"tenant", "op", "ip", "cost", "deny"}); near != "" {
-		return text + "; did you mean " + near + "?"
-	}
-	return text + ": they are tenant, op, ip, cost, dim.NAME and deny"
+	text := "there is no parameter " + strconv.Quote(limit.Shorten(name))
+	return text + cmp.Or(limit.DidYouMean(name, []string{"tenant", "op", "ip", "cost", "deny"}), ": they are tenant, op, ip, cost, dim.NAME and deny")
 }
 
 // number reads the parameters ip and cost, if they are not empty.
@@ -126,12 +124,12 @@ func (q *parameters) number(name, value string) (mistake string) {
 	case value == "":
 	case name == "cost":
 		if q.cost = parseCost(value); q.cost == 0 {
-			return "cost is " + strconv.Quote(cut(value)) + ", which is no number of units: write 1 or more"
+			return "cost is " + strconv.Quote(limit.Shorten(value)) + ", which is no number of units: write 1 or more"
 		}
 	default:
 		addr := parseEntry(value)
 		if !addr.IsValid() && !slices.Contains(noAddress[:], value) {
-			return "ip is " + strconv.Quote(cut(value)) + ", which is no address: write for example 203.0.113.7, or - for none"
+			return "ip is " + strconv.Quote(limit.Shorten(value)) + ", which is no address: write for example 203.0.113.7, or - for none"
 		}
 		q.ip = &addr
 	}

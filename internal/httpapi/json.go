@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
@@ -134,7 +135,7 @@ func checkSpelling(f field, value []byte) error {
 		return nil
 	}
 	if n, err := strconv.ParseFloat(string(value), 64); err == nil && n == math.Trunc(n) && n >= 1 && n <= bucket.MaxCost {
-		return fmt.Errorf("%s is %s: write %d", fieldNames[f], cut(string(value)), int64(n))
+		return fmt.Errorf("%s is %s: write %d", fieldNames[f], limit.Shorten(string(value)), int64(n))
 	}
 	return nil // the command refuses it
 }
@@ -157,7 +158,7 @@ func (r *request) readDims(d *reader) error {
 			value, err = d.readText()
 			r.dims = append(r.dims, [2][]byte{name, value})
 		default:
-			return fmt.Errorf("dims.%s is %s: a text belongs there", cut(string(name)), kindNames[kind])
+			return fmt.Errorf("dims.%s is %s: a text belongs there", limit.Shorten(string(name)), kindNames[kind])
 		}
 		if err != nil {
 			return err
@@ -205,9 +206,9 @@ func (o *operation) syntaxOf(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the body is not JSON: it ends too early; write for example " + o.example)
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
-		return fmt.Errorf("%s is there twice in one object", cut(syntax.JSONPointer.LastToken()))
+		return fmt.Errorf("%s is there twice in one object", limit.Shorten(syntax.JSONPointer.LastToken()))
 	case errors.As(err, &syntax):
-		return fmt.Errorf("the body is not JSON: %s at byte %d; write for example %s", cut(strings.TrimPrefix(syntax.Err.Error(), "jsontext: ")), syntax.ByteOffset, o.example)
+		return fmt.Errorf("the body is not JSON: %s at byte %d; write for example %s", limit.Shorten(strings.TrimPrefix(syntax.Err.Error(), "jsontext: ")), syntax.ByteOffset, o.example)
 	}
 	return err
 }

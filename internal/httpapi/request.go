@@ -80,10 +80,10 @@ func (o *operation) checkRequired(r *request) error {
 // unknown returns the error for a field that an operation does not have.
 func (o *operation) unknown(name string) error {
 	names := namesOf(o.fields)
-	if near := limit.Nearest(name, names); near != "" && near != name {
-		return fmt.Errorf("there is no field %q; did you mean %s?", cut(name), near)
+	if near := limit.DidYouMean(name, names); near != "" {
+		return fmt.Errorf("there is no field %q%s", limit.Shorten(name), near)
 	}
-	return fmt.Errorf("there is no field %q; the fields of %s are %s", cut(name), o.name, strings.Join(names, ", "))
+	return fmt.Errorf("there is no field %q; the fields of %s are %s", limit.Shorten(name), o.name, strings.Join(names, ", "))
 }
 
 // decodeQuery reads query parameters into a request; dim.NAME is a dimension. The error is a
@@ -91,12 +91,12 @@ func (o *operation) unknown(name string) error {
 func (o *operation) decodeQuery(query []byte) (r request, err error) {
 	values, err := url.ParseQuery(string(query))
 	if err != nil {
-		return r, errors.New("the query cannot be read: " + cut(err.Error()))
+		return r, errors.New("the query cannot be read: " + limit.Shorten(err.Error()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		all := values[name]
 		if len(all) > 1 {
-			return r, fmt.Errorf("%q is there twice", cut(name))
+			return r, fmt.Errorf("%q is there twice", limit.Shorten(name))
 		}
 		if dim, isDim := strings.CutPrefix(name, "dim."); isDim {
 			r.dims = append(r.dims, [2][]byte{[]byte(dim), []byte(all[0])})
@@ -113,20 +113,4 @@ func (o *operation) decodeQuery(query []byte) (r request, err error) {
 		return r, o.unknown("dims")
 	}
 	return r, o.checkRequired(&r)
-}
-
-// maxShown is the maximum number of bytes of a client's text that an error repeats.
-const maxShown = 64
-
-// cut shortens a text of a client, and leaves out what is not printable.
-func cut(text string) string {
-	if len(text) > maxShown {
-		text = text[:maxShown] + "..."
-	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '�' {
-			return '?'
-		}
-		return r
-	}, text)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/limitgate/limitgate/internal/rlsconfig"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // Envoy imports the rules of a configuration of envoyproxy/ratelimit. Keys become dimensions:
@@ -99,7 +100,7 @@ func (e *envoy) checkHidden(levels, siblings []*rlsconfig.Descriptor) {
 		}
 		for _, keys := range limitedKeys(other, nil) {
 			if !hasRule(d, keys) {
-				e.remarkAt(d.File, d.Line, "requests of %s meet no rule of line %d there, since a selection is final; here they count by its limits too", cut(text(d)), other.Line)
+				e.remarkAt(d.File, d.Line, "requests of %s meet no rule of line %d there, since a selection is final; here they count by its limits too", limit.Shorten(text(d)), other.Line)
 				return
 			}
 		}
@@ -165,10 +166,10 @@ var envoyPeriods = map[rlsconfig.Unit]string{
 	rlsconfig.UnitWeek: "7d", rlsconfig.UnitMonth: "30d", rlsconfig.UnitYear: "365d",
 }
 
-// dimensions sets by what a rule counts and for which requests, and reports whether that can be said.
+// dimensions sets by what a rule counts and for which requests, and reports whether a limits file can express it.
 func (e *envoy) dimensions(r *envoyRule) bool {
 	drop := func(format string, args ...any) bool {
-		e.remarkAt(r.at().File, r.at().Line, "%s is not imported: %s", cut(r.rule.Path), fmt.Sprintf(format, args...))
+		e.remarkAt(r.at().File, r.at().Line, "%s is not imported: %s", limit.Shorten(r.rule.Path), fmt.Sprintf(format, args...))
 		return false
 	}
 	for _, d := range r.levels {
@@ -183,10 +184,10 @@ func (e *envoy) dimensions(r *envoyRule) bool {
 			continue
 		}
 		if _, err := netip.ParseAddr(d.Value); name == "ip" && err != nil {
-			return drop("a condition on ip is an address or a block of them, and not %s", cut(d.Value))
+			return drop("a condition on ip is an address or a block of them, and not %s", limit.Shorten(d.Value))
 		}
 		if i := strings.Index(d.Value, "*"); i >= 0 && i < len(d.Value)-1 {
-			return drop("a condition has one * at its end, and not %s", cut(d.Value))
+			return drop("a condition has one * at its end, and not %s", limit.Shorten(d.Value))
 		}
 		r.when = append(r.when, condition{name, d.Value})
 	}
@@ -354,22 +355,22 @@ func (e *envoy) explain(r *envoyRule) {
 	for _, d := range r.levels {
 		switch name := e.dimension(d); name {
 		case "tenant", "op", "ip":
-			e.remarkOnceAt(d, "the key %s is the %s", cut(d.Key), name)
+			e.remarkOnceAt(d, "the key %s is the %s", limit.Shorten(d.Key), name)
 		default:
-			e.remarkOnceAt(d, "services send DIM %s with the value of %s; a request without it is not counted", name, cut(d.Key))
+			e.remarkOnceAt(d, "services send DIM %s with the value of %s; a request without it is not counted", name, limit.Shorten(d.Key))
 		}
 	}
 	if len(e.domains) > 1 {
 		e.remarkOnceAt(at, "services send DIM domain, since there are several domains")
 	}
 	if r.rule.Quota && r.action != "allow" {
-		e.remarkAt(at.File, at.Line, "%s denies by itself here, and not only together with the other quotas of a request", cut(r.id))
+		e.remarkAt(at.File, at.Line, "%s denies by itself here, and not only together with the other quotas of a request", limit.Shorten(r.id))
 	}
 	if len(r.rule.Replaces) > 0 {
-		e.remarkAt(at.File, at.Line, "%s applies beside the limits that it replaces there: %s", cut(r.id), cut(strings.Join(r.rule.Replaces, ", ")))
+		e.remarkAt(at.File, at.Line, "%s applies beside the limits that it replaces there: %s", limit.Shorten(r.id), limit.Shorten(strings.Join(r.rule.Replaces, ", ")))
 	}
 	if r.rule.Metadata != nil {
-		e.remarkAt(at.File, at.Line, "metadata of %s is not imported", cut(r.id))
+		e.remarkAt(at.File, at.Line, "metadata of %s is not imported", limit.Shorten(r.id))
 	}
 	e.explainBeside(r)
 }
@@ -383,7 +384,7 @@ func (e *envoy) explainBeside(r *envoyRule) {
 		}
 		apart := other.group != r.group || len(other.by) != len(r.by)
 		if apart || r.shadow {
-			e.remarkAt(r.at().File, r.at().Line, "requests of %s count by %s too, which does not apply to them there", cut(r.id), cut(other.id))
+			e.remarkAt(r.at().File, r.at().Line, "requests of %s count by %s too, which does not apply to them there", limit.Shorten(r.id), limit.Shorten(other.id))
 		}
 	}
 }

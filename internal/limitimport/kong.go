@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // Kong imports the rate-limiting plugins of a declarative configuration of Kong, as
@@ -14,7 +16,7 @@ import (
 func Kong(content []byte) (Result, error) {
 	root, err := readYAML(content)
 	if kind := scalar(root, "kind"); kind != "" && isSet(root, "apiVersion") {
-		return Result{}, fmt.Errorf("it is an object of Kubernetes, of kind %s, and no declarative configuration of Kong: deck gateway dump -o kong.yaml writes one of a running Kong", cut(kind))
+		return Result{}, fmt.Errorf("it is an object of Kubernetes, of kind %s, and no declarative configuration of Kong: deck gateway dump -o kong.yaml writes one of a running Kong", limit.Shorten(kind))
 	}
 	if err != nil {
 		return Result{}, err
@@ -58,7 +60,7 @@ func (k *kong) entity(n *yaml.Node, scope []condition, depth int) {
 	}
 	k.checkMerge(n)
 	if key := repeated(resolved(n)); key != nil {
-		k.remark(key.Line, "%s stands there twice: the first one alone is read", cut(key.Value))
+		k.remark(key.Line, "%s stands there twice: the first one alone is read", limit.Shorten(key.Value))
 	}
 	if plugins := value(n, "plugins"); plugins != nil && plugins.Kind != yaml.SequenceNode {
 		k.remark(plugins.Line, "plugins is no list, which Kong wants: - name: rate-limiting: these are not imported")
@@ -95,12 +97,12 @@ func (k *kong) inner(n *yaml.Node, s kongScope, scope []condition, depth int) {
 func knownBy(n *yaml.Node) string {
 	for _, field := range []string{"custom_id", "url", "host", "id"} {
 		if text := scalar(n, field); text != "" {
-			return fmt.Sprintf(" (%s %s)", field, cut(text))
+			return fmt.Sprintf(" (%s %s)", field, limit.Shorten(text))
 		}
 	}
 	for _, field := range []string{"paths", "hosts"} {
 		if all := items(n, field); len(all) > 0 {
-			return fmt.Sprintf(" (%s %s)", field, cut(resolved(all[0]).Value))
+			return fmt.Sprintf(" (%s %s)", field, limit.Shorten(resolved(all[0]).Value))
 		}
 	}
 	return ""

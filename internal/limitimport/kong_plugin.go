@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // kongWindow is a window of the plugin, and the period of its limit.
@@ -66,14 +68,14 @@ func (k *kong) accept(n *yaml.Node) bool {
 	k.plugins++
 	for _, part := range []*yaml.Node{resolved(n), value(n, "config")} {
 		if key := repeated(part); key != nil {
-			k.remark(key.Line, "a plugin is not imported: the field %s stands there twice", cut(key.Value))
+			k.remark(key.Line, "a plugin is not imported: the field %s stands there twice", limit.Shorten(key.Value))
 			return false
 		}
 	}
 	if how := scalar(n, "enabled"); how != "" {
 		on, known := isOn(how)
 		if !known {
-			k.remark(n.Line, "enabled %s is neither true nor false: the plugin is imported", cut(how))
+			k.remark(n.Line, "enabled %s is neither true nor false: the plugin is imported", limit.Shorten(how))
 		} else if !on {
 			k.remark(n.Line, "a plugin that is not enabled is not imported")
 			return false
@@ -90,7 +92,7 @@ func (k *kong) accept(n *yaml.Node) bool {
 	return true
 }
 
-// scope returns the conditions of a plugin, and reports whether they can be said.
+// scope returns the conditions of a plugin, and reports whether a limits file can express them.
 func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool) {
 	scope = slices.Clip(scope)
 	for _, s := range kongScopes {
@@ -109,7 +111,7 @@ func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool
 	}
 	for _, c := range scope {
 		if strings.Contains(c.pattern, "*") {
-			k.remark(n.Line, "a plugin is not imported: a * in a condition stands for any text, and %s has one", cut(c.pattern))
+			k.remark(n.Line, "a plugin is not imported: a * in a condition stands for any text, and %s has one", limit.Shorten(c.pattern))
 			return nil, false
 		}
 	}
@@ -125,7 +127,7 @@ func (k *kong) isClosed(line int, config *yaml.Node) bool {
 	}
 	open, known := isOn(how)
 	if !known {
-		k.remark(line, "fault_tolerant %s is neither true nor false: the limit is closed", cut(how))
+		k.remark(line, "fault_tolerant %s is neither true nor false: the limit is closed", limit.Shorten(how))
 	}
 	return !open
 }
@@ -139,7 +141,7 @@ func (k *kong) windows(line int, config *yaml.Node, l imported) {
 		}
 		count, mistake := wholeNumber(text)
 		if mistake != "" {
-			k.remark(line, "%s: %s is not imported: it %s", w.name, cut(text), mistake)
+			k.remark(line, "%s: %s is not imported: it %s", w.name, limit.Shorten(text), mistake)
 			continue
 		}
 		if w.name == "year" {
@@ -150,7 +152,7 @@ func (k *kong) windows(line int, config *yaml.Node, l imported) {
 	}
 }
 
-// by returns the dimensions of limit_by, and reports whether they can be said.
+// by returns the dimensions of limit_by, and reports whether a limits file can express them.
 func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 	switch what := scalar(config, "limit_by"); what {
 	case "", "consumer":
@@ -176,7 +178,7 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		k.remark(line, "services send DIM path; requests of other paths are not counted, and in Kong count by their address")
 		return []string{"path"}, true
 	default:
-		k.remark(line, "a plugin is not imported: limits do not count by %s", cut(what))
+		k.remark(line, "a plugin is not imported: limits do not count by %s", limit.Shorten(what))
 		return nil, false
 	}
 }
@@ -185,7 +187,7 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 func (k *kong) explainScope(line int, scope []condition) {
 	for _, c := range scope {
 		if c.dimension != "tenant" && c.dimension != "path" {
-			k.remark(line, "the plugin of %s %s is a condition: services send DIM %[1]s", c.dimension, cut(c.pattern))
+			k.remark(line, "the plugin of %s %s is a condition: services send DIM %[1]s", c.dimension, limit.Shorten(c.pattern))
 		}
 	}
 	if len(scope) > 0 {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
@@ -26,7 +27,7 @@ func (n *nginx) directive(words []nginxWord) {
 		}
 	case "include":
 		if len(words) > 1 {
-			n.remark(line, "%s is not read: join the files first, as nginx -T prints them", cut(words[1].text))
+			n.remark(line, "%s is not read: join the files first, as nginx -T prints them", limit.Shorten(words[1].text))
 		}
 	case "limit_conn", "limit_conn_zone":
 		n.remark(line, "%s is not imported: limits of simultaneous work count by tenant, see algorithm: concurrency", words[0].text)
@@ -46,7 +47,7 @@ func (n *nginx) zone(words []nginxWord) {
 		case i == 0:
 			z.key = w.text
 		case option != "sync" && unknown == "":
-			unknown = fmt.Sprintf("%s is not known%s", cut(w.text), nearOption(w.text, "zone", "rate"))
+			unknown = fmt.Sprintf("%s is not known%s", limit.Shorten(w.text), nearOption(w.text, "zone", "rate"))
 		}
 	}
 	switch old := n.zones[name]; {
@@ -57,11 +58,11 @@ func (n *nginx) zone(words []nginxWord) {
 		n.remark(z.line, "limit_req_zone is not read: zone=NAME:SIZE is missing")
 		return
 	case old != nil:
-		n.remark(z.line, "limit_req_zone %s is not read: it stands on line %d already, and nginx refuses two of one name", cut(name), old.line)
+		n.remark(z.line, "limit_req_zone %s is not read: it stands on line %d already, and nginx refuses two of one name", limit.Shorten(name), old.line)
 		return
 	}
 	if z.mistake = unknown; z.key == "" {
-		z.mistake = fmt.Sprintf("its key is missing: limit_req_zone $binary_remote_addr zone=%s:10m rate=1r/s", cut(name))
+		z.mistake = fmt.Sprintf("its key is missing: limit_req_zone $binary_remote_addr zone=%s:10m rate=1r/s", limit.Shorten(name))
 	}
 	n.zones[name] = z
 }
@@ -83,7 +84,7 @@ func (n *nginx) request(words []nginxWord) {
 		case "delay":
 			_, mistake = nginxNumber(w.text, value)
 		default:
-			r.unknown, mistake = w.text, cut(w.text)+" is not known: limit_req takes zone=NAME, burst=N, nodelay and delay=N"
+			r.unknown, mistake = w.text, limit.Shorten(w.text)+" is not known: limit_req takes zone=NAME, burst=N, nodelay and delay=N"
 		}
 		if mistake != "" {
 			mistakes = append(mistakes, mistake)
@@ -91,7 +92,7 @@ func (n *nginx) request(words []nginxWord) {
 	}
 	switch name := n.context.name; {
 	case name != "" && name != "http" && name != "server" && name != "location":
-		r.mistake = fmt.Sprintf("it stands inside of %s, where nginx refuses it", cut(name))
+		r.mistake = fmt.Sprintf("it stands inside of %s, where nginx refuses it", limit.Shorten(name))
 	case len(mistakes) > 0:
 		r.mistake = mistakes[0]
 	case r.zone == "":
@@ -105,9 +106,9 @@ func nginxNumber(option, value string) (number int64, mistake string) {
 	number, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case isTooLarge(number, err) || number == bucket.MaxCapacity: // one more is admitted
-		return 0, cut(option) + " is too large"
+		return 0, limit.Shorten(option) + " is too large"
 	case err != nil || number < 0:
-		return 0, cut(option) + " is no number of requests"
+		return 0, limit.Shorten(option) + " is no number of requests"
 	}
 	return number, ""
 }
@@ -119,7 +120,7 @@ func nearOption(text string, options ...string) string {
 	if near != "" && found {
 		near += "=" + value
 	}
-	return question(cut(near))
+	return question(limit.Shorten(near))
 }
 
 // dryRun reads limit_req_dry_run on or off.
@@ -130,7 +131,7 @@ func (n *nginx) dryRun(words []nginxWord) {
 	}
 	on := strings.EqualFold(how, "on")
 	if !on && !strings.EqualFold(how, "off") {
-		n.remark(words[0].line, "limit_req_dry_run %s is neither on nor off: the limit is enforced", cut(how))
+		n.remark(words[0].line, "limit_req_dry_run %s is neither on nor off: the limit is enforced", limit.Shorten(how))
 	}
 	n.context.dry, n.context.dryLine = on, words[0].line
 	n.enforced = n.enforced || !on
@@ -150,7 +151,7 @@ func checkEnd(directive []nginxWord) error {
 		if w.quoted || w.line == last.line || !nginxBegins[w.text] && !(i > 1 && isOddLimitWord(directive[0].text, w.text)) {
 			continue
 		}
-		return at(last.line, fmt.Errorf("; is missing behind %s: the directive %s begins on line %d", cut(last.text), cut(w.text), w.line))
+		return at(last.line, fmt.Errorf("; is missing behind %s: the directive %s begins on line %d", limit.Shorten(last.text), limit.Shorten(w.text), w.line))
 	}
 	return nil
 }

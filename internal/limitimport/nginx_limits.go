@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // add adds the limit of a limit_req, and reports whether a limits file can express it. If not, the last remark has
@@ -22,7 +24,7 @@ func (n *nginx) add(r *limitRequest) bool {
 		return false
 	}
 	if l.rate, mistake = nginxRate(z.rate); mistake != "" {
-		n.remark(r.line, "limit_req is not imported: the rate of zone %s %s", cut(r.zone), mistake)
+		n.remark(r.line, "limit_req is not imported: the rate of zone %s %s", limit.Shorten(r.zone), mistake)
 		return false
 	}
 	if !n.location(r, &l) || !n.host(r, &l) {
@@ -48,15 +50,15 @@ func (n *nginx) zoneOf(r *limitRequest) (z *zone, mistake string) {
 	z = n.zones[r.zone]
 	switch known := slices.Sorted(maps.Keys(n.zones)); {
 	case r.mistake != "" && r.unknown != "" && n.zones[r.unknown] != nil:
-		return nil, r.mistake + question("zone="+cut(r.unknown))
+		return nil, r.mistake + question("zone="+limit.Shorten(r.unknown))
 	case r.mistake != "" && r.unknown != "":
 		return nil, r.mistake + nearOption(r.unknown, "zone", "burst", "nodelay", "delay")
 	case r.mistake != "":
 		return nil, r.mistake
 	case z == nil:
-		return nil, "there is no limit_req_zone " + cut(r.zone) + question(cut(nearest(r.zone, known)))
+		return nil, "there is no limit_req_zone " + limit.Shorten(r.zone) + question(limit.Shorten(nearest(r.zone, known)))
 	case z.mistake != "":
-		return nil, fmt.Sprintf("limit_req_zone %s on line %d: %s", cut(r.zone), z.line, z.mistake)
+		return nil, fmt.Sprintf("limit_req_zone %s on line %d: %s", limit.Shorten(r.zone), z.line, z.mistake)
 	}
 	return z, ""
 }
@@ -73,11 +75,11 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 	case "=":
 		pattern = at.path
 	default:
-		n.remark(r.line, "limit_req is not imported: conditions have no regular expressions like that of location %s", cut(at.path))
+		n.remark(r.line, "limit_req is not imported: conditions have no regular expressions like that of location %s", limit.Shorten(at.path))
 		return false
 	}
 	if strings.HasPrefix(at.path, "@") || strings.Contains(at.path, "*") {
-		n.remark(r.line, "limit_req is not imported: location %s is no path of requests", cut(at.path))
+		n.remark(r.line, "limit_req is not imported: location %s is no path of requests", limit.Shorten(at.path))
 		return false
 	}
 	if at.modifier != "=" {
@@ -88,7 +90,7 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 	}
 	l.when = []condition{{"path", pattern}}
 	l.id += "-" + strings.Trim(at.path, "/")
-	n.remark(r.line, "location %s is a condition on path: services send DIM path with the path of the request", cut(at.path))
+	n.remark(r.line, "location %s is a condition on path: services send DIM path with the path of the request", limit.Shorten(at.path))
 	return true
 }
 
@@ -103,12 +105,12 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 		return true
 	}
 	if len(r.server.names) != 1 || strings.ContainsAny(r.server.names[0], "*~") {
-		n.remark(r.line, "limit_req is not imported: conditions have one name for a host, and its server has %d: %s", len(r.server.names), cut(strings.Join(r.server.names, " ")))
+		n.remark(r.line, "limit_req is not imported: conditions have one name for a host, and its server has %d: %s", len(r.server.names), limit.Shorten(strings.Join(r.server.names, " ")))
 		return false
 	}
 	l.when = append(l.when, condition{"host", r.server.names[0]})
 	l.id += "-" + r.server.names[0]
-	n.remark(r.line, "server %s is a condition on host: services send DIM host", cut(r.server.names[0]))
+	n.remark(r.line, "server %s is a condition on host: services send DIM host", limit.Shorten(r.server.names[0]))
 	return true
 }
 
@@ -118,7 +120,7 @@ func (n *nginx) key(z *zone, line int) (by []string, ok bool) {
 	for rest != "" {
 		name, behind, ok := nginxVariable(rest)
 		if !ok {
-			n.remark(line, "limit_req is not imported: key %s of its zone is more than variables", cut(z.key))
+			n.remark(line, "limit_req is not imported: key %s of its zone is more than variables", limit.Shorten(z.key))
 			return nil, false
 		}
 		rest = behind
@@ -138,7 +140,7 @@ func (n *nginx) key(z *zone, line int) (by []string, ok bool) {
 			dimension = name
 		}
 		if dimension != "ip" {
-			n.remark(line, "services send DIM %s with what nginx has in $%s; a request without it is not counted, as nginx counts none whose key is empty", word(dimension), cut(name))
+			n.remark(line, "services send DIM %s with what nginx has in $%s; a request without it is not counted, as nginx counts none whose key is empty", word(dimension), limit.Shorten(name))
 		}
 		by = append(by, word(dimension))
 	}
@@ -172,11 +174,11 @@ func nginxRate(text string) (rate, mistake string) {
 	case text == "":
 		return "", "is missing: rate=1r/s"
 	case !found || unit != "s" && unit != "m":
-		return "", fmt.Sprintf("is %q: nginx has N r/s and N r/m", cut(text))
+		return "", fmt.Sprintf("is %q: nginx has N r/s and N r/m", limit.Shorten(text))
 	case isTooLarge(n, err):
-		return "", fmt.Sprintf("is too large: %s", cut(text))
+		return "", fmt.Sprintf("is too large: %s", limit.Shorten(text))
 	case err != nil || n < 1:
-		return "", fmt.Sprintf("is %q: nginx has whole numbers above zero", cut(text))
+		return "", fmt.Sprintf("is %q: nginx has whole numbers above zero", limit.Shorten(text))
 	}
 	return fmt.Sprintf("%d/%s", n, unit), ""
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // maxOuterCompared bounds how many pairs of limit_req remarkOuter compares.
@@ -25,7 +27,7 @@ func (n *nginx) remarkOuter() {
 			if a == nil || b == nil || a.key == b.key || inner.mistake != "" || outer.mistake != "" || !outer.isOuterOf(inner) {
 				continue
 			}
-			n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here both count", cut(outer.zone), outer.line)
+			n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here both count", limit.Shorten(outer.zone), outer.line)
 		}
 	}
 }
@@ -47,7 +49,7 @@ func (n *nginx) remarkBeside(r *limitRequest, at location) {
 	for _, other := range n.places {
 		matches := strings.HasPrefix(other.modifier, "~") || strings.HasPrefix(other.path, at.path)
 		if matches && other.server == r.server && other.location != at && !n.replaces(r, other) {
-			n.remark(other.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: write a limit for it", cut(other.path), cut(at.path), cut(r.zone))
+			n.remark(other.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: write a limit for it", limit.Shorten(other.path), limit.Shorten(at.path), limit.Shorten(r.zone))
 		}
 	}
 }
@@ -65,7 +67,7 @@ func (n *nginx) remarkShared() {
 		lines := n.uses[name]
 		for _, line := range lines {
 			if len(lines) > 1 {
-				n.remark(line, "%d of the limit_req that are imported share the units of zone %s in nginx; here each has its own, so that they admit more together", len(lines), cut(name))
+				n.remark(line, "%d of the limit_req that are imported share the units of zone %s in nginx; here each has its own, so that they admit more together", len(lines), limit.Shorten(name))
 			}
 		}
 	}

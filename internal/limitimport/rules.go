@@ -60,13 +60,13 @@ func (r *rules) rule(n *yaml.Node) {
 	}
 	id := r.id(n)
 	if key := repeated(n); key != nil {
-		r.remark(key.Line, "%s is not imported: the field %s stands there twice", id, cut(key.Value))
+		r.remark(key.Line, "%s is not imported: the field %s stands there twice", id, limit.Shorten(key.Value))
 		return
 	}
 	if how := scalar(n, "enabled"); how != "" {
 		on, known := isOn(how)
 		if !known {
-			r.remark(n.Line, "%s: enabled %s is neither true nor false: the rule is imported", id, cut(strings.ToLower(how)))
+			r.remark(n.Line, "%s: enabled %s is neither true nor false: the rule is imported", id, limit.Shorten(strings.ToLower(how)))
 		} else if !on {
 			r.remark(n.Line, "%s is not imported: it is not enabled", id)
 			return
@@ -102,7 +102,7 @@ func (r *rules) rule(n *yaml.Node) {
 		l.closed = true
 	default:
 		l.closed = true
-		r.remark(n.Line, "%s: on_fail %s is neither open nor closed: the limit is closed", id, cut(how))
+		r.remark(n.Line, "%s: on_fail %s is neither open nor closed: the limit is closed", id, limit.Shorten(how))
 	}
 	r.add(l)
 }
@@ -117,7 +117,7 @@ func (r *rules) id(n *yaml.Node) string {
 	case id != word(given):
 		r.remark(n.Line, "the limit of another rule has the id %s already: this one is %s", word(given), id)
 	case id != given:
-		r.remark(n.Line, "rule_id %s is %s here", cut(given), id)
+		r.remark(n.Line, "rule_id %s is %s here", limit.Shorten(given), id)
 	}
 	return id
 }
@@ -131,10 +131,10 @@ func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
 			continue
 		}
 		if near := limit.Nearest(strings.ToLower(key.Value), known); near != "" && value(n, near) == nil {
-			r.remark(key.Line, "%s is not imported: there is no field %s; did you mean %s?", id, cut(key.Value), near)
+			r.remark(key.Line, "%s is not imported: there is no field %s; did you mean %s?", id, limit.Shorten(key.Value), near)
 			return false
 		}
-		r.remark(key.Line, "%s: the field %s is not read", id, cut(key.Value))
+		r.remark(key.Line, "%s: the field %s is not read", id, limit.Shorten(key.Value))
 	}
 	return true
 }
@@ -154,10 +154,10 @@ func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 		case isPeriod:
 			period = found
 		case otherPeriod(w) != "":
-			r.remark(n.Line, "%s is not imported: %s is no period here: write %s", l.id, cut(w), otherPeriod(w))
+			r.remark(n.Line, "%s is not imported: %s is no period here: write %s", l.id, limit.Shorten(w), otherPeriod(w))
 			return "", false
 		case w[0] >= '0' && w[0] <= '9':
-			r.remark(n.Line, "%s is not imported: per %s is neither a period, such as minute or 5m, nor a dimension", l.id, cut(w))
+			r.remark(n.Line, "%s is not imported: per %s is neither a period, such as minute or 5m, nor a dimension", l.id, limit.Shorten(w))
 			return "", false
 		default:
 			r.dimension(n, l, word(strings.ToLower(w)))
@@ -227,10 +227,10 @@ func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 		of, ok := periodOf(own)
 		switch {
 		case !ok && otherPeriod(own) != "":
-			r.remark(n.Line, "%s is not imported: %s of its rate is no period here: write %s/%s", id, cut(own), cut(text), otherPeriod(own))
+			r.remark(n.Line, "%s is not imported: %s of its rate is no period here: write %s/%s", id, limit.Shorten(own), limit.Shorten(text), otherPeriod(own))
 			return "", false
 		case !ok:
-			r.remark(n.Line, "%s is not imported: %s of its rate is no period, such as minute, 5m or month", id, cut(own))
+			r.remark(n.Line, "%s is not imported: %s of its rate is no period, such as minute, 5m or month", id, limit.Shorten(own))
 			return "", false
 		case period != "" && of != period:
 			r.remark(n.Line, "%s is not imported: its rate and per name two periods", id)
@@ -240,11 +240,11 @@ func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 	}
 	count, mistake := wholeNumber(text)
 	if _, err := bucket.ParseRate(text); mistake != "" && err != nil && !numeric.MatchString(text) {
-		r.remark(n.Line, "%s is not imported: rate %s: %s", id, cut(text), err)
+		r.remark(n.Line, "%s is not imported: rate %s: %s", id, limit.Shorten(text), err)
 		return "", false
 	}
 	if mistake != "" {
-		r.remark(n.Line, "%s is not imported: rate %s %s", id, cut(text), mistake)
+		r.remark(n.Line, "%s is not imported: rate %s %s", id, limit.Shorten(text), mistake)
 		return "", false
 	}
 	return fmt.Sprintf("%d/%s", count, cmp.Or(period, "s")), true
@@ -261,7 +261,7 @@ func (r *rules) capacity(n *yaml.Node, l *imported) (ok bool) {
 	}
 	burst, mistake := wholeNumber(text)
 	if mistake != "" {
-		r.remark(n.Line, "%s is not imported: capacity %s %s", l.id, cut(text), mistake)
+		r.remark(n.Line, "%s is not imported: capacity %s %s", l.id, limit.Shorten(text), mistake)
 		return false
 	}
 	l.burst = burst

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 const pathRemark = "path and method are conditions on dimensions: /check of limitgate serve --http adds them, and other services send DIM path and DIM method"
@@ -21,7 +23,7 @@ func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
 		r.remark(m.Line, "%s is not imported: match is neither a text nor fields", id)
 		return nil, false
 	case repeated(m) != nil:
-		r.remark(repeated(m).Line, "%s is not imported: %s of match stands there twice", id, cut(repeated(m).Value))
+		r.remark(repeated(m).Line, "%s is not imported: %s of match stands there twice", id, limit.Shorten(repeated(m).Value))
 		return nil, false
 	}
 	for i := 0; i+1 < len(m.Content); i += 2 {
@@ -77,7 +79,7 @@ func (r *rules) op(m *yaml.Node, id string) (op string, ok bool) {
 	case !found || len(methods) == 0 || slices.ContainsFunc(methods, isNoMethod):
 		return m.Value, true
 	case len(methods) > 1:
-		r.remark(m.Line, "%s is not imported: %s has %d methods: write a rule for each", id, cut(m.Value), len(methods))
+		r.remark(m.Line, "%s is not imported: %s has %d methods: write a rule for each", id, limit.Shorten(m.Value), len(methods))
 		return "", false
 	}
 	return r.method(m.Line, id, methods[0]) + " /" + path, true
@@ -93,7 +95,7 @@ func (r *rules) method(line int, id, method string) string {
 	if method == strings.ToUpper(method) {
 		return method
 	}
-	r.remark(line, "%s: the method %s is %s here, in capitals, as /check of limitgate serve --http sends it", id, cut(method), cut(strings.ToUpper(method)))
+	r.remark(line, "%s: the method %s is %s here, in capitals, as /check of limitgate serve --http sends it", id, limit.Shorten(method), limit.Shorten(strings.ToUpper(method)))
 	return strings.ToUpper(method)
 }
 
@@ -101,7 +103,7 @@ func (r *rules) method(line int, id, method string) string {
 func (r *rules) isPrefix(m *yaml.Node, id string) bool {
 	text := strings.TrimPrefix(m.Value, "* ")
 	if i := strings.IndexAny(text, "*?[{:"); i >= 0 && (text[i] != '*' || i != len(text)-1) {
-		r.remark(m.Line, "%s is not imported: %s has a wildcard before its end", id, cut(m.Value))
+		r.remark(m.Line, "%s is not imported: %s has a wildcard before its end", id, limit.Shorten(m.Value))
 		return false
 	}
 	return true

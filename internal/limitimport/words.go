@@ -5,25 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
-
-// cut shortens text of a configuration for a remark, and replaces control characters and what is
-// not UTF-8.
-func cut(text string) string {
-	if len(text) > maxWord {
-		text = text[:maxWord] + "..."
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-}
 
 // nearest returns the candidate that a word most likely means, or "".
 func nearest(word string, candidates []string) string {

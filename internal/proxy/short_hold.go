@@ -8,6 +8,6 @@ const shortHoldsQuiet = time.Hour
 // warnOfShortHold logs, at most once an hour, that a client asked for a short TTL.
 func (p *Proxy) warnOfShortHold(ttl time.Duration) {
 	if p.shortHolds.Allow() {
-		p.log.Warn("a client holds something for a short time: TTL is in milliseconds, as PX of Redis, so that 30 seconds are TTL 30000", "ttl_ms", ttl.Milliseconds())
+		p.log.Warn("TTL below half a second: it is in milliseconds, as PX of Redis", "ttl_ms", ttl.Milliseconds())
 	}
 }

@@ -110,7 +110,7 @@ func (c *compiler) document(doc *document) {
 	case c.merge:
 		d = other
 	default:
-		c.fail(at, "domain %s is there already, see %s: join them, or set MERGE_DOMAIN_CONFIG=true, as --rls-merge-domains does", quote(name), other.at.seenFrom(at))
+		c.fail(at, "domain %s is there already, see %s: join them, or set MERGE_DOMAIN_CONFIG=true, as --rls-merge-domains does", limit.Quote(name), other.at.seenFrom(at))
 	}
 	c.descriptors(d, &d.root, &Rule{}, doc.descriptors)
 }
@@ -209,7 +209,7 @@ func (c *compiler) policy(r *Rule, spec *policySpec) {
 	switch {
 	case spec.unit.broken:
 	case spec.unit.value != "" && unit == UnitUnknown && !spec.unlimited:
-		c.fail(unitAt, "%s is not a unit; %s", quote(spec.unit.value), didYouMean(strings.ToLower(spec.unit.value), unitNames, "write "+orList(unitNames)))
+		c.fail(unitAt, "%s is not a unit; %s", limit.Quote(spec.unit.value), didYouMean(strings.ToLower(spec.unit.value), unitNames, "write "+orList(unitNames)))
 	case spec.broken:
 	case spec.unlimited && unit != UnitUnknown:
 		c.fail(unitAt, "an unlimited descriptor has no unit: remove one of unit and unlimited")

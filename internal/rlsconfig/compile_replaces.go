@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // replacements are the names of the policies that others replace, by the name of the policy that
@@ -24,7 +26,7 @@ func (c *compiler) replaces(r *Rule, specs []replaceSpec) {
 		case spec.name.value == "":
 			c.fail(at, "the name of the limit to replace is missing")
 		case spec.name.value == r.Limit.Name:
-			c.fail(at, "a limit cannot replace itself: remove %s", quote(spec.name.value))
+			c.fail(at, "a limit cannot replace itself: remove %s", limit.Quote(spec.name.value))
 		default:
 			r.Replaces = append(r.Replaces, spec.name.value)
 			c.wanted = append(c.wanted, wanted{r.Domain, replacement{at, spec.name.value}})
@@ -64,7 +66,7 @@ func (c *compiler) checkNames() {
 				meant = ": " + meant
 			}
 		}
-		c.warn(w.at, "no limit of domain %s has the name %s, so nothing is replaced%s", quote(w.domain), quote(w.name), meant)
+		c.warn(w.at, "no limit of domain %s has the name %s, so nothing is replaced%s", limit.Quote(w.domain), limit.Quote(w.name), meant)
 	}
 }
 
@@ -109,7 +111,7 @@ func (c *compiler) failCircle(at place, names []string) {
 	const most = 8 // names in the message
 	var quoted []string
 	for _, name := range names[:min(len(names), most)] {
-		quoted = append(quoted, quote(name))
+		quoted = append(quoted, limit.Quote(name))
 	}
 	if len(names) > most {
 		quoted = append(quoted, "...")

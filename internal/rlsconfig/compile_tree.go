@@ -1,6 +1,10 @@
 package rlsconfig
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
 
 // insert adds a node below another one.
 func (c *compiler) insert(parent *node, spec *descriptorSpec, n *node) {
@@ -19,10 +23,10 @@ func (c *compiler) insert(parent *node, spec *descriptorSpec, n *node) {
 	}
 	switch {
 	case other != nil && value == "":
-		c.fail(spec.at, "key %s without a value is there already, see %s: remove one of them", quote(spec.key.value), other.at.seenFrom(spec.at))
+		c.fail(spec.at, "key %s without a value is there already, see %s: remove one of them", limit.Quote(spec.key.value), other.at.seenFrom(spec.at))
 		return
 	case other != nil:
-		c.fail(spec.at, "key %s with value %s is there already, see %s: remove one of them", quote(spec.key.value), quote(value), other.at.seenFrom(spec.at))
+		c.fail(spec.at, "key %s with value %s is there already, see %s: remove one of them", limit.Quote(spec.key.value), limit.Quote(value), other.at.seenFrom(spec.at))
 		return
 	case value == "":
 		a.any = n
@@ -53,7 +57,7 @@ func (c *compiler) addPattern(a *alternatives, p pattern) {
 		// An asterisk of p is in no part of another pattern: if that matches the text of p, it
 		// matches it with anything in place of the asterisks.
 		if earlier := &a.patterns[i]; matches(earlier.parts, p.text) {
-			c.warn(p.node.at, "it never applies: the pattern %s of %s comes first and matches all of its values", quote(earlier.text), earlier.node.at.seenFrom(p.node.at))
+			c.warn(p.node.at, "it never applies: the pattern %s of %s comes first and matches all of its values", limit.Quote(earlier.text), earlier.node.at.seenFrom(p.node.at))
 			break
 		}
 	}

@@ -85,13 +85,13 @@ func (n *node) missing(i int, e Entry) string {
 	switch {
 	case a != nil:
 		return fmt.Sprintf("entry %d: no value of key %s matches %s, and the key is not there without a value; there %s",
-			i+1, quote(e.Key), quote(e.Value), listed("is", "are", a.texts()))
+			i+1, limit.Quote(e.Key), limit.Quote(e.Value), listed("is", "are", a.texts()))
 	case len(n.keys) == 0 && i == 0:
 		return "the domain has no descriptors"
 	case len(n.keys) == 0:
 		return fmt.Sprintf("entry %d: nothing is below entry %d, and a limit holds requests with exactly its entries", i+1, i)
 	}
-	text := fmt.Sprintf("entry %d: there is no key %s; there %s", i+1, quote(e.Key), listKeys(n.keys))
+	text := fmt.Sprintf("entry %d: there is no key %s; there %s", i+1, limit.Quote(e.Key), listKeys(n.keys))
 	for _, key := range sortedKeys(n.keys) {
 		if strings.EqualFold(key, e.Key) {
 			return text + ", and upper case matters"
@@ -128,7 +128,7 @@ func listed(one, many string, words []string) string {
 	}
 	var quoted []string
 	for _, word := range words[:min(len(words), most)] {
-		quoted = append(quoted, quote(word))
+		quoted = append(quoted, limit.Quote(word))
 	}
 	if len(words) > most {
 		quoted = append(quoted, fmt.Sprintf("and %d more", len(words)-most))

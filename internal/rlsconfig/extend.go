@@ -58,7 +58,7 @@ func (c *compiler) extend(x *config.RLSExtensions) {
 		c.checkTenantKey(d, at, spec.TenantKey)
 		d.FailsClosed = spec.OnError.Value == "closed"
 		if on := spec.OnError; on.Set() && on.Value != "closed" && on.Value != "open" {
-			c.fail(at.in("on_error").on(on.Line), "%s is not one of closed, open", quote(on.Value))
+			c.fail(at.in("on_error").on(on.Line), "%s is not one of closed, open", limit.Quote(on.Value))
 		}
 		c.extendRules(d, at, spec.Rules, byPath)
 		for _, r := range c.config.limited {
@@ -134,7 +134,7 @@ func (c *compiler) extendRule(r *Rule, at place, spec *config.RLSRule) {
 		case !limit.ValidID(id):
 			c.fail(at.in("id"), "a further limit needs an id: 1 to 64 letters, digits, dots, dashes and underscores")
 		case seen[id]:
-			c.fail(at.in("id"), "%s is the id of two limits of the rule", quote(id))
+			c.fail(at.in("id"), "%s is the id of two limits of the rule", limit.Quote(id))
 		default:
 			seen[id] = true
 			further := *also
@@ -155,7 +155,7 @@ func (c *compiler) rateOf(r *Rule, at place, calendar limit.Text) string {
 	case calendar.Value == "true":
 		c.fail(at, "only days and months follow the calendar, and the unit of the rule is %s: remove it", r.Limit.Unit)
 	case calendar.Set() && calendar.Value != "false":
-		c.fail(at, "%s is not one of false, true", quote(calendar.Value))
+		c.fail(at, "%s is not one of false, true", limit.Quote(calendar.Value))
 	}
 	return fmt.Sprintf("%d/%ds", r.Limit.RequestsPerUnit, r.Limit.Unit.Seconds())
 }
@@ -203,7 +203,7 @@ func (c *compiler) inherit(d *Domain, r *Rule) {
 func (c *compiler) onDenied(at place, t limit.Text) OnDenied {
 	v, ok := onDeniedWords[t.Value]
 	if t.Set() && !ok {
-		c.fail(at.in("on_denied").on(t.Line), "%s is not one of count, nothing", quote(t.Value))
+		c.fail(at.in("on_denied").on(t.Line), "%s is not one of count, nothing", limit.Quote(t.Value))
 	}
 	return v
 }

@@ -150,15 +150,6 @@ func (r *report) addDescriptor(at place, depth int) bool {
 	return !r.stopped
 }
 
-// quote quotes text of a configuration for a message.
-func quote(text string) string {
-	const most = 64
-	if len(text) > most {
-		return fmt.Sprintf("%q", strings.ToValidUTF8(text[:most], "")+"...")
-	}
-	return fmt.Sprintf("%q", text)
-}
-
 // plain returns text that fits into a line unchanged, and other text quoted and shortened.
 func plain(text string) string {
 	const most = 200

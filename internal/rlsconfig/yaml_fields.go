@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // The keys of the mappings of a file.
@@ -49,7 +51,7 @@ var (
 func (y *yamlReader) unknown(key *yaml.Node, at place, known []string) (mistake bool) {
 	switch name := key.Value; {
 	case !isQuoted(key) && resolvePlain(name).kind != stringScalar:
-		y.fail(at, "a key is text, and YAML 1.1 reads %s as a number, a switch or null", quote(name))
+		y.fail(at, "a key is text, and YAML 1.1 reads %s as a number, a switch or null", limit.Quote(name))
 	case slices.Contains(policyKeys, name):
 		y.warn(at, "it has no effect here: it belongs below rate_limit")
 		return false
@@ -211,7 +213,7 @@ func (y *yamlReader) text(to *text, n *yaml.Node, at place) {
 	case s.kind == nullScalar:
 		to.value = ""
 	case s.kind == floatScalar:
-		y.fail(at, "%s is read as a number with a fraction, or beyond 64 bits: write it in quotes", quote(value))
+		y.fail(at, "%s is read as a number with a fraction, or beyond 64 bits: write it in quotes", limit.Quote(value))
 		to.broken = true
 	}
 }
@@ -223,9 +225,9 @@ func (y *yamlReader) flag(to *bool, n *yaml.Node, at place) {
 	switch {
 	case !ok || s.kind == boolScalar || s.kind == nullScalar:
 	case s.kind == stringScalar && resolvePlain(value).kind == boolScalar:
-		y.fail(at, "%s is in quotes, and so a string: remove the quotes", quote(value))
+		y.fail(at, "%s is in quotes, and so a string: remove the quotes", limit.Quote(value))
 	default:
-		y.fail(at, "%s is not a switch: write true or false", quote(value))
+		y.fail(at, "%s is not a switch: write true or false", limit.Quote(value))
 	}
 }
 
@@ -236,9 +238,9 @@ func (y *yamlReader) count(to *uint32, n *yaml.Node, at place) {
 	switch {
 	case !ok || s.kind == nullScalar:
 	case s.kind == stringScalar && resolvePlain(value).kind == intScalar:
-		y.fail(at, "%s is in quotes, and so a string: remove the quotes", quote(value))
+		y.fail(at, "%s is in quotes, and so a string: remove the quotes", limit.Quote(value))
 	case s.kind != intScalar || s.integer < 0 || s.integer > math.MaxUint32:
-		y.fail(at, "%s is not a number of requests: write a whole number from 0 to %d", quote(value), uint32(math.MaxUint32))
+		y.fail(at, "%s is not a number of requests: write a whole number from 0 to %d", limit.Quote(value), uint32(math.MaxUint32))
 	default:
 		*to = uint32(s.integer)
 	}
