@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -202,16 +201,13 @@ func orNone(arg []byte) string {
 	return ""
 }
 
-// methods are the methods of HTTP that an op may begin with.
-var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-
 // orQuoted adds advice to the error for an ip that is the path of an op, whose space was not quoted, or
 // that is the op, or that is no try at an address.
 func orQuoted(op, ip []byte) string {
 	if _, err := limit.ParseAddr(string(op)); err == nil {
 		return "; the order is tenant op ip"
 	}
-	if !bytes.HasPrefix(ip, []byte("/")) || !slices.Contains(methods, strings.ToUpper(string(op))) {
+	if !bytes.HasPrefix(ip, []byte("/")) || !limit.IsMethod(string(op)) {
 		if !bytes.ContainsAny(ip, ".:,") {
 			return noneText
 		}
