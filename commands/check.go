@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -202,9 +201,6 @@ func orNone(arg []byte) string {
 	return ""
 }
 
-// methods are the methods of HTTP that an op may begin with.
-var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-
 // orQuoted adds advice to the error for an ip that is the path of an op, whose space was not quoted, or
 // that is the op, or that is no try at an address.
 func orQuoted(tenant, op, ip []byte) string {
@@ -213,7 +209,7 @@ func orQuoted(tenant, op, ip []byte) string {
 			return "; the order is tenant op ip"
 		}
 	}
-	if !bytes.HasPrefix(ip, []byte("/")) || !slices.Contains(methods, strings.ToUpper(string(op))) {
+	if !bytes.HasPrefix(ip, []byte("/")) || !limit.IsMethod(string(op)) {
 		if !bytes.ContainsAny(ip, ".:,") {
 			return noneText
 		}

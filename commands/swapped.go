@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -20,5 +19,5 @@ func isRoute(text string) bool {
 	if !found {
 		return strings.HasPrefix(text, "/")
 	}
-	return slices.Contains(methods, strings.ToUpper(method)) && strings.HasPrefix(path, "/")
+	return limit.IsMethod(method) && strings.HasPrefix(path, "/")
 }

@@ -169,7 +169,7 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 		return nil, false
 	case err != nil:
 		line, message := explainYAML(content, err)
-		d.fail(&yaml.Node{Line: line}, "", "not readable as YAML: %s", message)
+		d.fail(&yaml.Node{Line: line}, "", "%s", message)
 		return nil, false
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {

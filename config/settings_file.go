@@ -86,7 +86,7 @@ func (f *settingsFile) read(content []byte) {
 // failYAML reports that the file is not YAML.
 func (f *settingsFile) failYAML(content []byte, err error) {
 	line, message := explainYAML(content, err)
-	f.fail(line, "", "not readable as YAML: %s", message)
+	f.fail(line, "", "%s", message)
 }
 
 // mapping reads names and values. Section is the prefix of the names.

@@ -15,18 +15,27 @@ type yamlError struct {
 	lines []string
 }
 
+// notYAML begins the messages about files that the parser does not read.
+const notYAML = "not readable as YAML: "
+
 // ExplainYAML returns the line, from 1, at which to look for the cause of an error of the YAML parser
-// about content, and what to write there instead.
+// about content, and that it is not YAML, with what to write there instead.
 func ExplainYAML(content []byte, err error) (line int, message string) {
 	if line := unreadableLine(content); line > 0 {
-		return line, "a byte or character that YAML does not allow; the file must be text in UTF-8"
+		return line, notYAML + "a byte or character that YAML does not allow; the file must be text in UTF-8"
 	}
 	return explainYAML(content, err)
 }
 
-// explainYAML returns the line, from 1, at which to look for the cause of an error of the YAML
-// parser, and what to write there instead.
+// explainYAML does the same for content that is text.
 func explainYAML(content []byte, err error) (line int, message string) {
+	line, message = causeOf(content, err)
+	return line, notYAML + message
+}
+
+// causeOf returns the line, from 1, at which to look for the cause of an error of the YAML
+// parser, and what to write there instead.
+func causeOf(content []byte, err error) (line int, message string) {
 	load, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
 		return 1, plain(err.Error())

@@ -175,7 +175,7 @@ func (d decision) String() string {
 func (d decision) tooCostly() string {
 	why := "its max_cost is lower"
 	if d.cost > d.Limit {
-		why = "it holds " + counted(int(d.Limit), "unit")
+		why = "it holds " + table.Counted(int(d.Limit), "unit")
 	}
 	return fmt.Sprintf("denied by %s, which never admits a cost of %d: %s", d.LimitID, d.cost, why)
 }

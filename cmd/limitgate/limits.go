@@ -16,6 +16,7 @@ import (
 	"github.com/limitgate/limitgate/backstop"
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
@@ -211,8 +212,8 @@ func lintProblem(fs *flag.FlagSet, ceiling ceilingFlags) string {
 }
 
 func printExpectations(w io.Writer, set *limit.Set) {
-	fmt.Fprintf(w, "%s in %s, %s listed, version %s\n", counted(len(set.Limits), "limit"), counted(set.Plans(), "plan"), counted(set.Tenants(), "tenant"), set.Version)
-	fmt.Fprintf(w, "at most %s for one request\n", counted(set.MaxEnforced(), "enforced limit"))
+	fmt.Fprintf(w, "%s in %s, %s listed, version %s\n", table.Counted(len(set.Limits), "limit"), table.Counted(set.Plans(), "plan"), table.Counted(set.Tenants(), "tenant"), set.Version)
+	fmt.Fprintf(w, "at most %s for one request\n", table.Counted(set.MaxEnforced(), "enforced limit"))
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "LIMIT\tFROM\tKEYS IN THE STORE")
 	for _, e := range set.ExpectedKeys() {
@@ -226,14 +227,6 @@ func printExpectations(w io.Writer, set *limit.Set) {
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Limit.ID, from, e.Text)
 	}
 	_ = tw.Flush()
-}
-
-// counted returns a number of things: 1 limit, 2 limits.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // failLimits prints the mistakes of a limits file as they are, which name the file, or another error.

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -127,7 +128,7 @@ func lintEnvoy(env *environment, path string, flags folderFlags) int {
 	if problems.Err() != nil {
 		return exitError
 	}
-	fmt.Fprintf(env.stdout, "%s in %s, %s\n", counted(len(c.Limited()), "limit"), counted(len(c.Domains()), "domain"), counted(c.files, "file"))
+	fmt.Fprintf(env.stdout, "%s in %s, %s\n", table.Counted(len(c.Limited()), "limit"), table.Counted(len(c.Domains()), "domain"), table.Counted(c.files, "file"))
 	printEnvoyLimits(env.stdout, c)
 	return exitOK
 }

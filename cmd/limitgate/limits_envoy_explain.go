@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/rlsconfig"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -233,7 +234,7 @@ func (x *envoyExplanation) verdict() string {
 
 // print prints the explanation as a table.
 func (x *envoyExplanation) print(w io.Writer) {
-	fmt.Fprintf(w, "domain %s, %s\n%s\n", x.Domain, counted(len(x.Descriptors), "descriptor"), x.Verdict)
+	fmt.Fprintf(w, "domain %s, %s\n%s\n", x.Domain, table.Counted(len(x.Descriptors), "descriptor"), x.Verdict)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "\tDESCRIPTOR\tRULE\tLIMIT\tMODE\tWHY\tWINDOW\tKEY")
 	for i := range x.Descriptors {

@@ -85,7 +85,7 @@ func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table
 	if err := t.push(ctx, env, changes, o.actor); err != nil {
 		return fail(env, err)
 	}
-	fmt.Fprintf(env.stdout, "%s written to %s by %s\n", counted(len(changes), "item"), t.name, o.actor)
+	fmt.Fprintf(env.stdout, "%s written to %s by %s\n", table.Counted(len(changes), "item"), t.name, o.actor)
 	return exitOK
 }
 
@@ -111,7 +111,7 @@ func areOrIs(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing + " is"
 	}
-	return counted(n, thing) + " are"
+	return table.Counted(n, thing) + " are"
 }
 
 // asked asks a question, and reports whether the answer is yes.

@@ -406,8 +406,8 @@ func (r *rolloutArgs) do(ctx context.Context, env *environment, changes []table.
 		err = r.deployments.Deploy(ctx, body, r.strategy, "limitgate rollout, by "+actor)
 	}
 	if err != nil {
-		return fail(env, fmt.Errorf("%s written, but the gate could not be changed: run the same command again, or abort: %w", counted(len(changes), "item"), err))
+		return fail(env, fmt.Errorf("%s written, but the gate could not be changed: run the same command again, or abort: %w", table.Counted(len(changes), "item"), err))
 	}
-	fmt.Fprintf(env.stdout, "%s written to %s by %s; the gate is now %s\n", counted(len(changes), "item"), r.name, actor, body)
+	fmt.Fprintf(env.stdout, "%s written to %s by %s; the gate is now %s\n", table.Counted(len(changes), "item"), r.name, actor, body)
 	return exitOK
 }

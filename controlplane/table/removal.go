@@ -106,13 +106,13 @@ func (r *Removal) String() string {
 		parts = append(parts, "the default plan ("+Printable(r.DefaultPlan)+")")
 	}
 	if n := len(r.Shared); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s (%s)", counted(n, "shared limit"), Printable(strings.Join(r.Shared[:min(n, 5)], ", "))))
+		parts = append(parts, fmt.Sprintf("%s (%s)", Counted(n, "shared limit"), Printable(strings.Join(r.Shared[:min(n, 5)], ", "))))
 	}
 	if r.Plans > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d plans", r.Plans, r.OfPlans))
 	}
 	if r.Emptied > 0 {
-		parts = append(parts, "all limits of "+counted(r.Emptied, "plan"))
+		parts = append(parts, "all limits of "+Counted(r.Emptied, "plan"))
 	}
 	if r.Tenants > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d tenants", r.Tenants, r.OfTenants))
@@ -120,8 +120,8 @@ func (r *Removal) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// counted returns a number of things: 1 plan, 2 plans.
-func counted(n int, thing string) string {
+// Counted returns a number of things: 1 plan, 2 plans.
+func Counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

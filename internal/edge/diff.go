@@ -52,7 +52,7 @@ func valuesOf(text []byte) (map[string]string, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		line, message := config.ExplainYAML(text, err)
-		return nil, fmt.Errorf("line %d: not readable as YAML: %s", line, message)
+		return nil, fmt.Errorf("line %d: %s", line, message)
 	}
 	if len(doc.Content) == 0 {
 		return nil, errNoTemplate

@@ -36,7 +36,7 @@ func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
 			return nil, false
 		}
 		pattern := of.Value
-		if name == "method" && !isNoMethod(pattern) {
+		if name == "method" && limit.IsMethod(pattern) {
 			pattern = r.method(of.Line, id, pattern)
 		}
 		when = append(when, condition{name, pattern})
@@ -76,18 +76,13 @@ func (r *rules) op(m *yaml.Node, id string) (op string, ok bool) {
 	words, path, found := strings.Cut(m.Value, " /")
 	methods := strings.FieldsFunc(words, func(c rune) bool { return c == ' ' || c == ',' || c == '|' })
 	switch {
-	case !found || len(methods) == 0 || slices.ContainsFunc(methods, isNoMethod):
+	case !found || len(methods) == 0 || slices.ContainsFunc(methods, func(word string) bool { return !limit.IsMethod(word) }):
 		return m.Value, true
 	case len(methods) > 1:
 		r.remark(m.Line, "%s is not imported: %s has %d methods: write a rule for each", id, limit.Shorten(m.Value), len(methods))
 		return "", false
 	}
 	return r.method(m.Line, id, methods[0]) + " /" + path, true
-}
-
-// isNoMethod reports whether a word is none of HTTP's methods, in capitals or not.
-func isNoMethod(word string) bool {
-	return !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}, strings.ToUpper(word))
 }
 
 // method returns a method in capitals.

@@ -3,7 +3,6 @@ package limitimport
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"go.yaml.in/yaml/v4"
@@ -38,7 +37,7 @@ func readYAML(content []byte) (*yaml.Node, error) {
 // unreadable returns the error of a file that the decoder of YAML refuses.
 func unreadable(content []byte, err error) error {
 	line, message := config.ExplainYAML(content, err)
-	return at(line, fmt.Errorf("not readable as YAML: %s", message))
+	return at(line, errors.New(message))
 }
 
 // repeated returns the first key that stands in a mapping twice, or nil.

@@ -234,7 +234,7 @@ func (h *timeHeap) Pop() any {
 
 // request maps a line to a request.
 func (s *source) request(e *accesslog.Entry) limit.Request {
-	req := limit.Request{Tenant: cut(s.opts.Tenant.Expand(e), limit.MaxNameBytes), Op: s.opts.Op.Expand(e), Cost: 1}
+	req := limit.Request{Tenant: truncate(s.opts.Tenant.Expand(e), limit.MaxNameBytes), Op: s.opts.Op.Expand(e), Cost: 1}
 	s.lacking.requests++
 	if req.Tenant == noWord {
 		s.lacking.tenant++
@@ -249,7 +249,7 @@ func (s *source) request(e *accesslog.Entry) limit.Request {
 		s.lacking.ip++
 	}
 	for name, template := range s.opts.Dims {
-		v := cut(template.Expand(e), limit.MaxNameBytes)
+		v := truncate(template.Expand(e), limit.MaxNameBytes)
 		if v == noWord {
 			s.lacking.addDim(name)
 			continue
@@ -259,8 +259,8 @@ func (s *source) request(e *accesslog.Entry) limit.Request {
 	return req
 }
 
-// cut shortens s to at most n bytes of whole characters.
-func cut(s string, n int) string {
+// truncate shortens s to at most n bytes of whole characters.
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -274,7 +274,7 @@ func cut(s string, n int) string {
 type interruptedError int
 
 func (e interruptedError) Error() string {
-	return "interrupted after " + requests(int64(e))
+	return "interrupted after " + counted(int64(e), "request")
 }
 
 // Unwrap returns the error of a cancelled context.

@@ -14,9 +14,9 @@ func (r *Report) Write(w io.Writer) {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "WARNING: %s\n", warning)
 	}
-	fmt.Fprintf(w, "%s: %d admitted, %d denied (%s)\n", requests(r.Requests), r.Admitted, r.Denied, percent(r.Denied, r.Requests))
+	fmt.Fprintf(w, "%s: %d admitted, %d denied (%s)\n", counted(r.Requests, "request"), r.Admitted, r.Denied, percent(r.Denied, r.Requests))
 	if r.From != nil && r.To != nil {
-		fmt.Fprintf(w, "from %s to %s; busiest second %s with %s\n", stamp(r.From), stamp(r.To), stamp(r.BusiestSecond), requests(r.BusiestCount))
+		fmt.Fprintf(w, "from %s to %s; busiest second %s with %s\n", stamp(r.From), stamp(r.To), stamp(r.BusiestSecond), counted(r.BusiestCount, "request"))
 	}
 	if r.FirstDenial != nil {
 		fmt.Fprintf(w, "first denial %s\n", stamp(r.FirstDenial))
@@ -86,10 +86,11 @@ func (r *Report) writeClosest(w io.Writer) {
 
 // lines returns a number of lines, and the verb for them.
 func lines(n int64, one, several string) string {
+	verb := several
 	if n == 1 {
-		return "1 line " + one
+		verb = one
 	}
-	return fmt.Sprintf("%d lines %s", n, several)
+	return counted(n, "line") + " " + verb
 }
 
 // writeNotes explains the columns of the table that do not add up.
@@ -131,7 +132,7 @@ func (c *Comparison) Write(w io.Writer, oldName, newName string) {
 		}
 	}
 	fmt.Fprintf(w, "old: %s\nnew: %s\n", oldName, newName)
-	fmt.Fprintf(w, "%s: %d newly denied, %d newly admitted\n\n", requests(c.Old.Requests), c.NewlyDenied, c.NewlyAdmitted)
+	fmt.Fprintf(w, "%s: %d newly denied, %d newly admitted\n\n", counted(c.Old.Requests, "request"), c.NewlyDenied, c.NewlyAdmitted)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "\told\tnew\tdifference\t")
 	row := func(name string, before, after int64) {
@@ -172,10 +173,10 @@ func percent(part, whole int64) string {
 
 func stamp(t *time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
-// requests returns a number of requests in words.
-func requests(n int64) string {
+// counted returns a number of things: 1 request, 2 requests.
+func counted(n int64, thing string) string {
 	if n == 1 {
-		return "1 request"
+		return "1 " + thing
 	}
-	return fmt.Sprintf("%d requests", n)
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -55,7 +55,7 @@ func readFile(f File, r *report) *document {
 		return doc
 	case err != nil:
 		line, message := config.ExplainYAML(f.Content, err)
-		r.fail(at.on(line), "not readable as YAML: %s", message)
+		r.fail(at.on(line), "%s", message)
 		return doc
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
