@@ -193,7 +193,7 @@ func commandMeant(word string, names []string) string {
 			return "; did you mean " + c.name + " " + lower + "?"
 		}
 	}
-	return limit.DidYouMean(lower, names)
+	return limit.DidYouMean(word, names)
 }
 
 func usage(w io.Writer) {
