@@ -62,7 +62,25 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 		s.out.error("ERR not all counters were reset: " + reason)
 		return
 	}
+	if advice := s.h.notATenant(tenant); n == 0 && id == "" && advice != "" {
+		s.out.error("ERR no counters of tenant '" + quote(args[1]) + "': " + advice)
+		return
+	}
 	s.out.integer(n)
+}
+
+// notATenant returns advice about a name that was given as a tenant and is most likely none, or "".
+func (h *Handler) notATenant(name string) string {
+	set := h.opts.Limiter.Limits()
+	switch l := set.LimitByID(name); {
+	case set.Lists(name):
+		return ""
+	case name == "*":
+		return "one tenant is reset at a time"
+	case l != nil && l.SpansTenants():
+		return "a shared limit is reset with RL.RESET - " + name
+	}
+	return ""
 }
 
 // storeReason returns the reason for a reply that the store did not do what an operator wants, and the

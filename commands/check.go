@@ -111,6 +111,9 @@ func (o option) invalid(word []byte, dims bool) (errReply string) {
 	if o&optionTTL == 0 && equalFold(word, "COST") { // RL.RESERVE has an estimate, and RL.ACQUIRE no cost
 		return errReply + "the cost stands behind the ip, without a name"
 	}
+	if advice := orBlank([][]byte{word}); advice != "" {
+		return errReply + "a dimension has DIM in front" + advice
+	}
 	if dims {
 		return errReply + "DIM stands before every name and value"
 	}
@@ -136,7 +139,7 @@ func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (
 	rest := args[4:]
 	req.Cost = 1
 	if len(rest) > 0 && !isOption(rest[0]) {
-		if !looksNumeric(rest[0]) && len(rest) > 1 {
+		if !looksNumeric(rest[0]) && (len(rest) > 1 || bytes.IndexByte(rest[0], '=') > 0) {
 			return opts.takes.invalid(rest[0], false)
 		}
 		cost, ok := parseCost(rest[0])

@@ -76,6 +76,7 @@ type compiler struct {
 
 	maxLevels  int
 	meetings   meetings
+	allows     []*Limit                   // the limits with action: allow, once all limits are compiled
 	mistakes   map[entry][]Problem        // of plans' and shared limits
 	dimensions map[string]map[string]bool // declared values, nil when the file declares none
 	plans      map[string]*plan

@@ -63,8 +63,11 @@ func (c *compiler) warnAllow(a, b *Limit) bool {
 
 // allowed reports whether another limit allows all requests that match a and b.
 func (c *compiler) allowed(a, b *Limit) bool {
-	return slices.ContainsFunc(c.set.Limits, func(l *Limit) bool {
-		return l.Action == ActionAllow && l.Mode == b.Mode && l.Plan == b.Plan && takesPlace(l, b) && l.conditionsIn(a, b)
+	if c.allows == nil {
+		c.allows = slices.DeleteFunc(slices.Clone(c.set.Limits), func(l *Limit) bool { return l.Action != ActionAllow })
+	}
+	return slices.ContainsFunc(c.allows, func(l *Limit) bool {
+		return l.Mode == b.Mode && l.Plan == b.Plan && takesPlace(l, b) && l.conditionsIn(a, b)
 	})
 }
 

@@ -21,7 +21,7 @@ var (
 
 // warnPatterns warns of conditions that hold for a value by the letter, and are meant in another way most likely.
 func (c *compiler) warnPatterns() {
-	warned := map[entry]bool{}
+	warned, searched := map[entry]bool{}, 0
 	var listed map[string]string // the tenants, by their names in small letters, once a condition needs them
 	lists := func(tenant string) bool { return c.tenants[tenant] != nil }
 	for _, l := range c.set.Limits {
@@ -44,6 +44,14 @@ func (c *compiler) warnPatterns() {
 			if other := listed[strings.ToLower(w.text)]; other != "" {
 				warned[l.entry()] = true
 				c.warn(l.Line, "when.tenant", "%s is not listed, and %s is: capitals and small letters differ", Quote(w.text), Quote(other))
+				continue
+			}
+			if searched++; searched > mostNearTenants {
+				continue
+			}
+			if near := c.nearTenant(w.text); near != "" {
+				warned[l.entry()] = true
+				c.note(l.Line, "when.tenant", "%s is not listed; did you mean %s?", Quote(w.text), near)
 			}
 		}
 	}
@@ -56,6 +64,23 @@ func (c *compiler) tenantsInSmallLetters() map[string]string {
 		listed[strings.ToLower(tenant)] = tenant
 	}
 	return listed
+}
+
+// mostNearTenants bounds the conditions for whose tenants near names are searched, among up to mostSearched.
+const mostNearTenants = 16
+
+// nearTenant returns the listed tenant that a name is a misspelling of, or "". Tenants that differ in digits alone,
+// such as shop-1 and shop-2, are others.
+func (c *compiler) nearTenant(name string) string {
+	if len(c.tenants) > mostSearched {
+		return ""
+	}
+	near := Nearest(name, keys(c.tenants))
+	noDigits := strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", "")
+	if noDigits.Replace(near) == noDigits.Replace(name) {
+		return ""
+	}
+	return near
 }
 
 // notOneValue returns advice about a pattern that is most likely meant as several values, or as all values but

@@ -188,6 +188,9 @@ func (c *compiler) compileDimension(element Text) dimension {
 	return d
 }
 
+// everything has names that other limiters count all requests by.
+var everything = map[string]bool{"global": true, "all": true, "service": true, "everything": true, "any": true}
+
 // checkDimensionName reports a dimension name that no request can have.
 func (c *compiler) checkDimensionName(name Text, field string) {
 	if !validWord(name.Value) {
@@ -207,6 +210,10 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		return
 	}
 	if c.dimensions == nil {
+		if field == "by" && everything[name.Value] {
+			c.warn(name.Line, field, "%s is a dimension of requests that carry DIM %[2]s: for one bucket of all requests write by: [] among shared, and for one of a tenant by: [tenant]", Quote(name.Value), name.Value)
+			return
+		}
 		if near := nearBuiltIn(name.Value); near != "" && field != "dimensions" {
 			c.warn(name.Line, field, "%s is not %s: if it is a dimension of your own, declare it under dimensions", Quote(name.Value), near)
 		}

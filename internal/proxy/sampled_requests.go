@@ -18,6 +18,8 @@ const (
 	// sampledNames bounds the names of dimensions that are remembered: further ones are not compared, as
 	// a client may send any.
 	sampledNames = 256
+	// sampledLines is how many names of dimensions have a line in sampledQuiet.
+	sampledLines = 8
 )
 
 // sampledRequests looks for requests that a client sends by mistake, and that are valid.
@@ -27,13 +29,19 @@ type sampledRequests struct {
 	// These bound the lines about each kind of mistake.
 	swapped, unknown, absent logthrottle.Throttle
 
-	mu    sync.Mutex        // guards set and meant
-	set   *limit.Set        // the limits of meant
-	meant map[string]string // by the name of a dimension, that which limits use; "" is none
+	mu    sync.Mutex           // guards set and meant
+	set   *limit.Set           // the limits of meant
+	meant map[string]*nearName // by the name of a dimension
+}
+
+// nearName is the dimension that limits use whose name is near to that of one that they do not use, or "".
+type nearName struct {
+	name  string
+	lines logthrottle.Throttle
 }
 
 func newSampledRequests(limits func() *limit.Set, log *slog.Logger) *sampledRequests {
-	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet}, absent: logthrottle.Throttle{Period: sampledQuiet}}
+	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, absent: logthrottle.Throttle{Period: sampledQuiet}}
 }
 
 // look logs the mistakes of a request, each at most once an hour. It is safe for concurrent use.
@@ -48,9 +56,12 @@ func (s *sampledRequests) look(req *limit.Request) {
 	for i := range req.Dims {
 		name := req.Dims[i].Name
 		near := s.meantBy(s.limits(), name)
-		has := slices.ContainsFunc(req.Dims, func(d limit.Dim) bool { return d.Name == near })
-		if near != "" && !has && s.unknown.Allow() {
-			s.log.Warn("requests have a dimension that no limit uses: a limit uses one of nearly that name", "dimension", name, "used", near)
+		if near == nil || near.name == "" {
+			continue
+		}
+		has := slices.ContainsFunc(req.Dims, func(d limit.Dim) bool { return d.Name == near.name })
+		if !has && near.lines.Allow() && s.unknown.Allow() {
+			s.log.Warn("requests have a dimension that no limit uses: a limit uses one of nearly that name", "dimension", name, "used", near.name)
 		}
 	}
 }
@@ -74,16 +85,16 @@ func absentValue(req *limit.Request) (name, value string) {
 	return "", ""
 }
 
-// meantBy returns the dimension that limits use whose name is near to that of one that they do not use, or "".
-func (s *sampledRequests) meantBy(set *limit.Set, name string) string {
+// meantBy returns the dimension that a name means, or nil if there are too many names.
+func (s *sampledRequests) meantBy(set *limit.Set, name string) *nearName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.set != set {
-		s.set, s.meant = set, map[string]string{}
+		s.set, s.meant = set, map[string]*nearName{}
 	}
 	near, known := s.meant[name]
 	if !known && len(s.meant) < sampledNames {
-		near = nearUsed(set, name)
+		near = &nearName{name: nearUsed(set, name), lines: logthrottle.Throttle{Period: sampledQuiet}}
 		s.meant[strings.Clone(name)] = near // it may alias a command
 	}
 	return near

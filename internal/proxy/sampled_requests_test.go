@@ -64,6 +64,21 @@ func TestSampledRequests(t *testing.T) {
 	}
 }
 
+// TestSampledLines: each misspelled name has a line, up to a number of them.
+func TestSampledLines(t *testing.T) {
+	log := new(syncbuffer.Buffer)
+	set := setOf(t, `{id: a, by: [tenant, user], rate: 1000/s}`)
+	s := newSampledRequests(fixedLimits{set: set}.Set, slog.New(slog.NewTextHandler(log, nil)))
+	for range 2 {
+		for _, name := range []string{"usr", "User", "users", "uzer", "user1", "user2", "user3", "user4", "user5"} {
+			s.look(&limit.Request{Tenant: "t", Dims: []limit.Dim{{Name: name, Value: "x"}}})
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n != sampledLines || strings.Count(log.String(), "dimension=usr ") != 1 {
+		t.Errorf("%d lines:\n%s", n, log)
+	}
+}
+
 // TestSampledNames: names that clients make up do not fill memory.
 func TestSampledNames(t *testing.T) {
 	set := setOf(t, `{id: a, by: [tenant, user], rate: 1000/s}`)
