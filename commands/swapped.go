@@ -6,12 +6,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// SwappedText is the advice about a request with a tenant and an op that stand in the wrong order. SwappedLine is
-// the same in a log.
-const (
-	SwappedText = "the tenant is a route, and the op is none: the order is tenant op ip"
-	SwappedLine = SwappedText + ", and these requests share the limits of a tenant of that name"
-)
+// SwappedText is the advice about a request with a tenant and an op that stand in the wrong order.
+const SwappedText = "the tenant is a route, and the op is none: the order is tenant op ip"
 
 // Swapped reports whether the tenant of a request is a route, such as GET /x or /x, and its op is none: the
 // caller has most likely swapped them.

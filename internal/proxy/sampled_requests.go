@@ -22,6 +22,8 @@ const (
 	sampledLines = 8
 )
 
+const swappedLine = commands.SwappedText + ", and these requests share the limits of a tenant of that name"
+
 // sampledRequests looks for requests that a client sends by mistake, and that are valid.
 type sampledRequests struct {
 	limits func() *limit.Set
@@ -48,7 +50,7 @@ func newSampledRequests(limits func() *limit.Set, log *slog.Logger) *sampledRequ
 func (s *sampledRequests) look(req *limit.Request) {
 	if commands.Swapped(req) && s.swapped.Allow() {
 		route, _, _ := strings.Cut(req.Tenant, "?")
-		s.log.Warn(commands.SwappedLine, "tenant", route)
+		s.log.Warn(swappedLine, "tenant", route)
 	}
 	if name, value := absentValue(req); name != "" && !s.limits().Lists(value) && s.absent.Allow() {
 		s.log.Warn("requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op", "dimension", name, "value", value)
