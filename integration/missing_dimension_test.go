@@ -18,6 +18,8 @@ plans:
     - {id: hourly, by: [tenant], rate: 1000/h, algorithm: fixed_window}
     - {id: user, by: [tenant, user], rate: 3/2s, burst: 3, missing: deny}
     - {id: most, by: [tenant, user], when: {user: v}, group: most, rate: 9/s, max_cost: 1}
+shared:
+  - {id: banned, when: {tenant: evil}, action: deny}
 `)
 	p, web := serveHTTP(t, file, "--http-gateway", "nginx")
 	const denied = "denied by user: the request has no user, which the limit demands: add DIM user VALUE"
@@ -30,6 +32,9 @@ plans:
 		if !strings.Contains(out, row.want) || errs != "" {
 			t.Errorf("%s: %s%s", row.words, out, errs)
 		}
+	}
+	if out, errs, _ := run(t, nil, "check", "--addr", p.addr, "evil", "op", "-", "1", "DIM", "user", "u"); out != "denied by banned, which refuses such requests (source policy)\n" || errs != "" {
+		t.Errorf("a ban: %s%s", out, errs)
 	}
 	if out, errs, _ := run(t, nil, "check", "--addr", p.addr, "q", "op", "-", "5", "DIM", "user", "u"); out != "denied by user, which never admits a cost of 5: it holds 3 units (source store)\n" || errs != "" {
 		t.Errorf("a cost above the capacity: %s%s", out, errs)

@@ -10,6 +10,9 @@ import (
 // ReasonLacks begins the reason of a limit that counts by a dimension which the request lacks.
 const ReasonLacks = "no "
 
+// ReasonRefuses is the reason of a limit with action: deny that a request meets.
+const ReasonRefuses = "refuses what it meets"
+
 // Considered is one limit and its effect on a request.
 type Considered struct {
 	Limit   *Limit
@@ -80,7 +83,7 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 	case l.Action == ActionAllow:
 		return true, "passes its level"
 	case l.Action == ActionDeny:
-		return true, "refuses what it meets"
+		return true, ReasonRefuses
 	case l.Mode == ModeShadow && l.share > 0:
 		return true, "watches: its bucket is not in the enforced share"
 	case l.Mode == ModeShadow:

@@ -111,8 +111,8 @@ func (d *decision) explain(ctx context.Context, client *redis.Client, args []str
 		return "", nil
 	}
 	named := withNames(reply)
-	if d.refused() {
-		verdict = cmp.Or(explanationOfReply(args, named).refusal(d.LimitID), d.tooCostly())
+	if x := explanationOfReply(args, named); d.refused() && !x.bans(d.LimitID) {
+		verdict = cmp.Or(x.refusal(d.LimitID), d.tooCostly())
 	}
 	return verdict, warningsOfReply(args, named)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -86,6 +87,13 @@ func (x *explanation) refusal(id string) string {
 		}
 	}
 	return ""
+}
+
+// bans reports whether the limit with the id refuses the request by action: deny.
+func (x *explanation) bans(id string) bool {
+	return slices.ContainsFunc(x.limits, func(l explainedLimit) bool {
+		return l.applies && l.id == id && l.why == limit.ReasonRefuses
+	})
 }
 
 // failsClosed describes a limit that denies because the store is unavailable.
