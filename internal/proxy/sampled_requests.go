@@ -48,16 +48,16 @@ func newSampledRequests(limits func() *limit.Set, log *slog.Logger) *sampledRequ
 
 // look logs the mistakes of a request, each at most once an hour. It is safe for concurrent use.
 func (s *sampledRequests) look(req *limit.Request) {
+	set := s.limits()
 	if commands.Swapped(req) && s.swapped.Allow() {
-		route, _, _ := strings.Cut(req.Tenant, "?")
-		s.log.Warn(swappedLine, "tenant", route)
+		s.log.Warn(swappedLine, "tenant", routeOf(req.Tenant)) // addresses and secrets may be in a path
 	}
-	if name, value := absentValue(req); name != "" && !s.limits().Lists(value) && s.absent.Allow() {
+	if name, value := absentValue(req); name != "" && !set.Lists(value) && s.absent.Allow() {
 		s.log.Warn("requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op", "dimension", name, "value", value)
 	}
 	for i := range req.Dims {
 		name := req.Dims[i].Name
-		near := s.meantBy(s.limits(), name)
+		near := s.meantBy(set, name)
 		if near == nil || near.name == "" {
 			continue
 		}

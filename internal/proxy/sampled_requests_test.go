@@ -16,7 +16,7 @@ import (
 
 // TestSampledRequests: mistakes of clients have a line each, once an hour, and requests in order have none.
 func TestSampledRequests(t *testing.T) {
-	const swapped = `msg="the tenant is a route, and the op is none: the order is tenant op ip, and these requests share the limits of a tenant of that name" tenant="GET /a"`
+	const swapped = `msg="the tenant is a route, and the op is none: the order is tenant op ip, and these requests share the limits of a tenant of that name" tenant="GET /a/{id}"`
 	const unknown = `dimension=usr used=user`
 	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
 	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h}`)
@@ -30,7 +30,7 @@ func TestSampledRequests(t *testing.T) {
 		req  limit.Request
 		want string
 	}{
-		"swapped":              {limit.Request{Tenant: "GET /a?token=x", Op: "acme"}, swapped},
+		"swapped":              {limit.Request{Tenant: "GET /a/203.0.113.7?token=x", Op: "acme"}, swapped},
 		"in order":             {limit.Request{Tenant: "acme", Op: "GET /a"}, ""},
 		"no tenant":            {limit.Request{Tenant: "undefined", Op: "GET /a"}, absent + "tenant value=undefined"},
 		"no op":                {limit.Request{Tenant: "acme", Op: "[object Object]"}, absent + `op value="[object Object]"`},
