@@ -90,9 +90,8 @@ type compiler struct {
 	lifted            map[[3]string]bool
 	comparedOverrides int
 
-	undecided           []*Limit // without on_error, of the strict rules
-	undecidedEntries    map[entry]bool
-	overriddenUndecided map[planLimit]bool // the limits of plans among them
+	undecided        []*Limit // without on_error, of the strict rules
+	undecidedEntries map[entry]bool
 
 	problems, warnings []Problem
 }

@@ -49,32 +49,24 @@ func (c *compiler) checkStrict(spec *RuleSpec, l *Limit) {
 	if !c.opts.Strict || l.Action != ActionLimit {
 		return
 	}
-	c.addUndecided(l)
+	if l.layer != layerOverride { // the limit itself is reported
+		c.addUndecided(l)
+	}
 	if l.CountsAddresses() && !c.opts.IPSecret {
 		c.fail(spec.Line, "by", "strict: a limit counts addresses, so a secret to hash them with is needed: set privacy.ip_secret_file (--privacy-ip-secret-file)")
 	}
 }
 
-// planLimit is the name of a limit in a plan. The plan of a shared one is empty.
-type planLimit struct{ plan, id string }
-
-// addUndecided adds a limit without on_error to those that the strict rules report, once if plans share it, and
-// not for its overrides too.
+// addUndecided adds a limit without on_error to those that the strict rules report, once if plans share it.
 func (c *compiler) addUndecided(l *Limit) {
-	of := planLimit{l.Plan, l.ID}
-	if l.onErrSet || l.layer == layerOverride && c.overriddenUndecided[of] {
+	if l.onErrSet || c.undecidedEntries[l.entry()] {
 		return
 	}
 	if c.undecidedEntries == nil {
-		c.undecidedEntries, c.overriddenUndecided = map[entry]bool{}, map[planLimit]bool{}
+		c.undecidedEntries = map[entry]bool{}
 	}
-	if l.layer != layerOverride {
-		c.overriddenUndecided[of] = true
-	}
-	if !c.undecidedEntries[l.entry()] {
-		c.undecidedEntries[l.entry()] = true
-		c.undecided = append(c.undecided, l)
-	}
+	c.undecidedEntries[l.entry()] = true
+	c.undecided = append(c.undecided, l)
 }
 
 // failUndecided reports the limits without on_error, which the strict rules demand, in one error.

@@ -127,6 +127,9 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	if l == nil {
 		return
 	}
+	if c.opts.Strict && l.Action == ActionLimit && limits[i].Action != ActionLimit {
+		c.addUndecided(l)
+	}
 	if l.Action == ActionLimit && l.slots != limits[i].slots {
 		c.fail(o.Line, field+"."+o.ID.Value, "a limit of concurrency stays one, and no other becomes one, for a tenant: give it an id of its own")
 	}
