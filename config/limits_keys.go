@@ -17,8 +17,8 @@ var otherKeys = map[string]string{
 	"fail_closed":       "write on_error: closed, or on_error: open in the place of false",
 	"failure_mode_deny": "write on_error: closed, or on_error: open in the place of false",
 	"on_fail":           onErrorKey, "on_failure": onErrorKey, "fail_mode": onErrorKey, "failure_mode": onErrorKey, "fallback": onErrorKey, "on_store_error": onErrorKey,
-	"tenant": "write when: {tenant: acme}", "tenants": tenantsKey,
-	"plan": "a limit is of the plan in whose list it stands: move it there", "ip": "write when: {ip: 203.0.113.0/24}, or by: [ip]",
+	"tenant": tenantConditionKey, "tenants": tenantsKey,
+	"plan": planKey, "ip": ipKey,
 	"user": userKey, "users": userKey,
 	"priority": priorityKey, "order": priorityKey, "weight": priorityKey,
 	"key": byKey, "keys": byKey, "group_by": byKey, "dimensions": byKey, "descriptors": byKey, "per_tenant": byKey, "scope": byKey, "limit_by": byKey, "per_user": byKey, "per_ip": byKey,
@@ -28,16 +28,22 @@ var otherKeys = map[string]string{
 }
 
 const (
-	rateKey     = "write the number and its period in rate: COUNT/PERIOD, for example rate: 100/m"
-	byKey       = "write by: [tenant, op], with the dimensions that it counts by"
-	onErrorKey  = "write on_error: open or on_error: closed"
-	tenantsKey  = "write a limit for each tenant, with when: {tenant: acme}, or a plan for all of them"
-	userKey     = "write when: {user: u1}, or by: [tenant, user] for a bucket of each"
-	priorityKey = "the most specific limit of a level and group applies: leave it out, or write group: NAME for a limit that counts beside the others"
+	rateKey            = "write the number and its period in rate: COUNT/PERIOD, for example rate: 100/m"
+	byKey              = "write by: [tenant, op], with the dimensions that it counts by"
+	onErrorKey         = "write on_error: open or on_error: closed"
+	tenantConditionKey = "write when: {tenant: acme}"
+	planKey            = "a limit is of the plan in whose list it stands: move it there"
+	ipKey              = "write when: {ip: 203.0.113.0/24}, or by: [ip]"
+	tenantsKey         = "write a limit for each tenant, with when: {tenant: acme}, or a plan for all of them"
+	userKey            = "write when: {user: u1}, or by: [tenant, user] for a bucket of each"
+	priorityKey        = "the most specific limit of a level and group applies: leave it out, or write group: NAME for a limit that counts beside the others"
 	// ofOverriddenKey is about a key that would change which requests an override is for.
 	ofOverriddenKey = "an override is for the requests of its limit: write another limit among shared, with when: {tenant: acme}"
 	whenKey         = `write when: {op: "POST /v1/payments*"}, and by with op for a bucket of each`
 )
+
+// requestKeys are about keys that say for which requests a limit is, and by what it counts: no override has these.
+var requestKeys = []string{tenantConditionKey, tenantsKey, planKey, ipKey, userKey, priorityKey, byKey, whenKey}
 
 // knownKeys returns advice about an unknown key: the key that belongs in its place, or those that are known.
 func knownKeys(unknown, field string, names []string) string {
@@ -48,8 +54,7 @@ func knownKeys(unknown, field string, names []string) string {
 		return indentLimitKey
 	}
 	if other := otherKeys[strings.ToLower(unknown)]; other != "" && slices.Contains(names, "when") {
-		fixed := []string{"when:", "by:", "group:", "of the plan"} // no override has these
-		if strings.HasPrefix(field, "tenants.") && slices.ContainsFunc(fixed, func(part string) bool { return strings.Contains(other, part) }) {
+		if strings.HasPrefix(field, "tenants.") && slices.Contains(requestKeys, other) {
 			return ofOverriddenKey
 		}
 		return other
