@@ -10,7 +10,7 @@ import (
 // Patterns that are most likely meant as several values, which no pattern can say.
 var (
 	// methodsTogether matches an op with several methods: GET|POST /x, or (GET, POST) /x.
-	methodsTogether = regexp.MustCompile(`^\(?((?i:get|post|put|patch|delete|head|options))(?:\s*[|,]\s*(?i:get|post|put|patch|delete|head|options))+\)?\s+(/.*)$`)
+	methodsTogether = regexp.MustCompile(`^\(?(` + anyCaseMethod + `)(?:\s*[|,]\s*` + anyCaseMethod + `)+\)?\s+(/.*)$`)
 	// anyMethod matches an op with a word for all methods.
 	anyMethod = regexp.MustCompile(`^(?i:any|all|every)\s+(/.*)$`)
 	// severalOps matches ops that a mark separates.

@@ -44,11 +44,14 @@ func (c *compiler) noteRouteDims() {
 	}
 }
 
+// anyCaseMethod matches a method that an op may begin with. CONNECT and TRACE are none of a route.
+const anyCaseMethod = `(?i:get|post|put|patch|delete|head|options)`
+
 // The forms of an op that callers seldom write.
 var (
 	// methodAlone matches an op that begins with a method in small letters, or with one that not exactly one
 	// blank separates from its path.
-	methodAlone = regexp.MustCompile(`^((?i:get|post|put|patch|delete|head|options))([\s:]*)/`)
+	methodAlone = regexp.MustCompile(`^(` + anyCaseMethod + `)([\s:]*)/`)
 	// noSlash matches an op with a method and a path that does not begin with a slash.
 	noSlash = regexp.MustCompile(`^(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) ([\w.-]+/.*)$`)
 	// grpcMethod matches the path of a method of gRPC, which is an op as it is: its service has a package.
