@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/limitgate/limitgate/internal/accesslog"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -57,9 +58,6 @@ func (l *lacking) warn(opts *Options) {
 		}
 	}
 }
-
-// logFields are the names of dimensions that templates have as fields.
-var logFields = []string{"method", "path", "status", "user", "host", "referer_host", "ua_family"}
 
 // unmet returns a warning for each dimension that limits of a set need and no request has: no request meets
 // these limits. warn reports one that a template names.
@@ -138,8 +136,15 @@ func howToHave(name string) string {
 		return "--op TEMPLATE"
 	case name == "ip":
 		return "the lines of the log have no addresses"
-	case slices.Contains(logFields, name):
-		return "--dim " + name + "={" + name + "}"
+	}
+	if field := "{" + name + "}"; isField(field) {
+		return "--dim " + name + "=" + field
 	}
 	return "--dim " + name + "=TEMPLATE"
+}
+
+// isField reports whether a template is a field of the log.
+func isField(template string) bool {
+	_, err := accesslog.ParseTemplate(template)
+	return err == nil
 }
