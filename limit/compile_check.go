@@ -33,7 +33,7 @@ func (c *compiler) checkDefaults() {
 		}
 	}
 	c.noteMissing(passed)
-	c.noteRouteDims()
+	c.noteMistakenDims()
 	c.noteMethods()
 	c.warnPatterns()
 	c.warnPairs()

@@ -6,16 +6,26 @@ import (
 	"strings"
 )
 
-// routeDims are names that a request has only as dimensions of its own, and that are often taken for its
-// op. Those of http are set by /check too.
-var routeDims = map[string]struct{ http bool }{"path": {true}, "method": {true}, "route": {}, "endpoint": {}, "url": {}}
+// mistakenDim is a name that a request has only as a dimension of its own, and that is often taken for something
+// else.
+type mistakenDim struct {
+	advice string
+	http   bool // /check sets it too
+}
 
-// isPlan has names that are often taken for the plan of a tenant.
-var isPlan = map[string]bool{"plan": true, "tier": true}
+const (
+	routeAdvice = `the route is op: when: {op: "GET /v1/x*"}`
+	planAdvice  = "a limit of one plan stands in the list of that, among plans"
+)
 
-// noteRouteDims notes once for a file that a condition is on a dimension that is often taken for the op or the plan,
-// unless the file declares that dimension or counts by it.
-func (c *compiler) noteRouteDims() {
+var mistakenDims = map[string]mistakenDim{
+	"path": {routeAdvice, true}, "method": {routeAdvice, true}, "route": {advice: routeAdvice}, "endpoint": {advice: routeAdvice}, "url": {advice: routeAdvice},
+	"plan": {advice: planAdvice}, "tier": {advice: planAdvice},
+}
+
+// noteMistakenDims notes once for each advice that a condition is on a dimension that is often taken for the op or
+// the plan, unless the file declares that dimension or counts by it.
+func (c *compiler) noteMistakenDims() {
 	counted := map[string]bool{}
 	for _, l := range c.limits {
 		for _, d := range l.by {
@@ -24,22 +34,19 @@ func (c *compiler) noteRouteDims() {
 			}
 		}
 	}
+	noted := map[string]bool{}
 	for _, l := range c.limits {
 		for _, w := range l.when {
-			kind, isRoute := routeDims[w.name]
-			if _, declared := c.dimensions[w.name]; !isRoute && !isPlan[w.name] || declared || counted[w.name] {
+			dim, isMistaken := mistakenDims[w.name]
+			if _, declared := c.dimensions[w.name]; !isMistaken || declared || counted[w.name] || noted[dim.advice] {
 				continue
 			}
-			if isPlan[w.name] {
-				c.note(l.Line, "when."+w.name, "requests have it only if they carry DIM %s: a limit of one plan stands in the list of that, among plans", w.name)
-				return
-			}
+			noted[dim.advice] = true
 			of := ""
-			if kind.http {
+			if dim.http {
 				of = ", as those of /check over HTTP do"
 			}
-			c.note(l.Line, "when."+w.name, `requests have it only if they carry DIM %s%s: the route is op: when: {op: "GET /v1/x*"}`, w.name, of)
-			return
+			c.note(l.Line, "when."+w.name, "requests have it only if they carry DIM %s%s: %s", w.name, of, dim.advice)
 		}
 	}
 }
