@@ -43,7 +43,7 @@ func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, 
 			Version: opts.Version, File: doc.File,
 			byPlan: map[string]*ruleset{},
 		},
-		plans: map[string]*plan{}, tenants: map[string]*ruleset{}, ordinals: map[string]int{}, meetings: meetings{}, maxLevels: DefaultMaxLevels,
+		plans: map[string]*plan{}, tenants: map[string]*ruleset{}, ordinals: map[string]int{}, maxLevels: DefaultMaxLevels,
 	}
 	for _, id := range opts.IDs {
 		c.ordinal(id)
@@ -82,6 +82,7 @@ type compiler struct {
 	tenants    map[string]*ruleset
 	shared     []*Limit
 	limits     []*Limit // of all tenants
+	allowing   []*Limit // of set.Limits those with action: allow, once they are needed
 	ordinals   map[string]int
 	tied       map[entry]bool // limits already reported as ties with an earlier one
 	// lifted are the pairs of limits of which warnLifted has warned, and comparedOverrides how many it
