@@ -13,8 +13,8 @@ var routeDims = map[string]struct{ http bool }{"path": {true}, "method": {true},
 // isPlan has names that are often taken for the plan of a tenant.
 var isPlan = map[string]bool{"plan": true, "tier": true}
 
-// noteRouteDims notes once for a file that a condition is on a dimension that is often taken for the op or the plan,
-// unless the file declares that dimension or counts by it.
+// noteRouteDims notes once for a file that a condition is on a dimension that is often taken for the op, and once
+// for the plan, unless the file declares that dimension or counts by it.
 func (c *compiler) noteRouteDims() {
 	counted := map[string]bool{}
 	for _, l := range c.limits {
@@ -24,22 +24,26 @@ func (c *compiler) noteRouteDims() {
 			}
 		}
 	}
+	notedPlan, notedRoute := false, false
 	for _, l := range c.limits {
 		for _, w := range l.when {
 			kind, isRoute := routeDims[w.name]
 			if _, declared := c.dimensions[w.name]; !isRoute && !isPlan[w.name] || declared || counted[w.name] {
 				continue
 			}
-			if isPlan[w.name] {
+			if isPlan[w.name] && !notedPlan {
 				c.note(l.Line, "when."+w.name, "requests have it only if they carry DIM %s: a limit of one plan stands in the list of that, among plans", w.name)
-				return
+				notedPlan = true
 			}
+			if !isRoute || notedRoute {
+				continue
+			}
+			notedRoute = true
 			of := ""
 			if kind.http {
 				of = ", as those of /check over HTTP do"
 			}
 			c.note(l.Line, "when."+w.name, `requests have it only if they carry DIM %s%s: the route is op: when: {op: "GET /v1/x*"}`, w.name, of)
-			return
 		}
 	}
 }
