@@ -51,9 +51,10 @@ func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.
 	// Decoding problems are reported together with those of compiling.
 	all := &limit.Problems{File: name, List: d.problems}
 	var compiled *limit.Problems
-	if errors.As(err, &compiled) {
-		all.List = mergeProblems(d.problems, compiled.List)
+	if !errors.As(err, &compiled) {
+		compiled = &limit.Problems{}
 	}
+	all.List = mergeProblems(d.problems, compiled.List)
 	return nil, warnings, all
 }
 
@@ -67,6 +68,7 @@ type limitsDecoder struct {
 	expanded map[*yaml.Node]bool  // the lists whose includes are replaced
 	places   map[*yaml.Node][]int // of the entries of such a list before that
 	listed   map[string]bool      // the lists that are included
+	failed   map[failure]bool     // of a file with includes
 	warnings []limit.Problem
 	empty    string // what belongs into a file without content, unless it is a limits file
 	isJSON   bool   // the root of the file is written in braces
@@ -81,14 +83,36 @@ const maxProblems = 1000
 // fail records a mistake. After maxProblems mistakes one more line asks to correct these
 // first.
 func (d *limitsDecoder) fail(n *yaml.Node, field, format string, args ...any) {
-	switch len(d.problems) {
-	case maxProblems + 1:
+	switch {
+	case len(d.problems) > maxProblems || !d.isNew(n, field, format):
 		return
-	case maxProblems:
+	case len(d.problems) == maxProblems:
 		d.unreadable = true // the document is not compiled
 		field, format, args = "", "more mistakes follow: mend these first", nil
 	}
 	d.problems = append(d.problems, limit.Problem{Line: n.Line, Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+// failure is a mistake in one node, below the entry of a list.
+type failure struct {
+	node          *yaml.Node
+	field, format string
+}
+
+// isNew reports whether a mistake is not recorded yet: several plans may include a list with it.
+func (d *limitsDecoder) isNew(n *yaml.Node, field, format string) bool {
+	if len(d.places) == 0 {
+		return true
+	}
+	f := failure{n, field[strings.LastIndexByte(field, ']')+1:], format}
+	if d.failed[f] {
+		return false
+	}
+	if d.failed == nil {
+		d.failed = map[failure]bool{}
+	}
+	d.failed[f] = true
+	return true
 }
 
 func (d *limitsDecoder) decode(content []byte) {

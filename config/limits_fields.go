@@ -2,7 +2,6 @@ package config
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -50,8 +49,8 @@ var limitFields = fields[limit.RuleSpec]{
 	"id":        text(func(spec *limit.RuleSpec) *limit.Text { return &spec.ID }),
 	"group":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Group }),
 	"rate":      readRate,
-	"slots":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Slots }),
-	"burst":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Burst }),
+	"slots":     readSlots,
+	"burst":     number(func(spec *limit.RuleSpec) *limit.Text { return &spec.Burst }),
 	"algorithm": text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Algorithm }),
 	"mode":      text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Mode }),
 	"warn":      text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Warn }),
@@ -60,8 +59,8 @@ var limitFields = fields[limit.RuleSpec]{
 	"on_error":  text(func(spec *limit.RuleSpec) *limit.Text { return &spec.OnError }),
 	"missing":   text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Missing }),
 	"timezone":  text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Timezone }),
-	"cost":      text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Cost }),
-	"max_cost":  text(func(spec *limit.RuleSpec) *limit.Text { return &spec.MaxCost }),
+	"cost":      number(func(spec *limit.RuleSpec) *limit.Text { return &spec.Cost }),
+	"max_cost":  number(func(spec *limit.RuleSpec) *limit.Text { return &spec.MaxCost }),
 	"store":     text(func(spec *limit.RuleSpec) *limit.Text { return &spec.Store }),
 	"replaces":  texts(func(spec *limit.RuleSpec) *[]limit.Text { return &spec.Replaces }),
 	"by":        readBy,
@@ -79,22 +78,6 @@ var overrideFields = func() fields[limit.RuleSpec] {
 var leaseFields = fields[limit.LeaseSpec]{
 	"size": text(func(spec *limit.LeaseSpec) *limit.Text { return &spec.Size }),
 	"ttl":  text(func(spec *limit.LeaseSpec) *limit.Text { return &spec.TTL }),
-}
-
-// placeholder matches a text that a program replaces in the files of others.
-var placeholder = regexp.MustCompile(`^\$\{\w{1,64}\}$`)
-
-// readRate reads the rate of a limit.
-func readRate(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
-	switch value := resolveAlias(n); {
-	case value.Kind == yaml.SequenceNode && len(value.Content) > 1:
-		d.fail(value, plain(field), "one rate belongs here: write a limit for each, the further ones with group: NAME")
-	case value.Kind == yaml.ScalarNode && placeholder.MatchString(value.Value):
-		d.fail(value, plain(field), "%s is a placeholder: put a rate in its place first, as envsubst does", value.Value)
-	default:
-		d.text(&spec.Rate, n, field)
-	}
-	spec.RateUnread = !spec.Rate.Set()
 }
 
 func readDimensions(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
@@ -231,6 +214,7 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		}
 		spec := limit.RuleSpec{Line: item.Line}
 		mapping(d, &spec, limitFields, item, at)
+		spec.RateUnread = spec.RateUnread || otherSlots(item) != ""
 		if d.unreadable {
 			return nil
 		}

@@ -33,6 +33,10 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "a comma ends a value in braces: write numbers without commas, rate: 1000/s")
 			return
 		}
+		if read == nil && key.Value == otherSlots(resolveAlias(n)) {
+			d.fail(key, plain(field), "unknown key; %s", meantSlots(value))
+			return
+		}
 		if read == nil {
 			d.fail(key, plain(field), "unknown key; %s", knownKeys(key.Value, field, slices.Sorted(maps.Keys(known))))
 			return
@@ -120,7 +124,7 @@ func notText(n *yaml.Node) string {
 	first, _ := utf8.DecodeRuneInString(n.Value)
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode:
-		return "{{ }} is the placeholder of a template: fill the template in first"
+		return ofTemplate
 	case n.Kind == yaml.SequenceNode:
 		return "one value belongs here, not a list"
 	case n.Kind != yaml.ScalarNode:

@@ -42,7 +42,7 @@ func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, 
 			Version: opts.Version, File: doc.File,
 			byPlan: map[string]*ruleset{},
 		},
-		plans: map[string]*plan{}, tenants: map[string]*ruleset{}, ordinals: map[string]int{}, meetings: meetings{}, mistakes: map[entry][]Problem{}, maxLevels: DefaultMaxLevels,
+		plans: map[string]*plan{}, tenants: map[string]*ruleset{}, ordinals: map[string]int{}, mistakes: map[entry][]Problem{}, maxLevels: DefaultMaxLevels,
 	}
 	for _, id := range opts.IDs {
 		c.ordinal(id)
@@ -76,13 +76,13 @@ type compiler struct {
 
 	maxLevels  int
 	meetings   meetings
-	allows     []*Limit                   // the limits with action: allow, once all limits are compiled
 	mistakes   map[entry][]Problem        // of plans' and shared limits
 	dimensions map[string]map[string]bool // declared values, nil when the file declares none
 	plans      map[string]*plan
 	tenants    map[string]*ruleset
 	shared     []*Limit
 	limits     []*Limit // of all tenants
+	allowing   []*Limit // of set.Limits those with action: allow, once they are needed
 	ordinals   map[string]int
 	tied       map[entry]bool // limits already reported as ties with an earlier one
 	// lifted are the pairs of limits of which warnLifted has warned, and comparedOverrides how many it

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,21 +10,19 @@ import (
 // noteAllows notes of each limit that allows requests which enforced limits of other levels count them all the same.
 func (c *compiler) noteAllows() {
 	compared := 0
-	for _, a := range c.set.Limits {
-		if a.Action != ActionAllow || a.Mode == ModeOff || a.broken {
+	for _, a := range c.allows() {
+		if a.Mode != ModeEnforce || a.broken {
 			continue
 		}
 		var counting []string
-		var level []string // of the first of these
+		var first *Limit
 		for _, b := range c.set.Limits {
 			if compared++; compared > mostCompared {
 				return
 			}
 			if c.countsAllowed(a, b) && !slices.Contains(counting, Quote(b.ID)) {
 				counting = append(counting, Quote(b.ID))
-				if level == nil {
-					level = b.Level()
-				}
+				first = cmp.Or(first, b)
 			}
 		}
 		if n := len(counting); n > 0 {
@@ -31,9 +30,29 @@ func (c *compiler) noteAllows() {
 			if n > mostCounting {
 				counting, others = counting[:mostCounting], fmt.Sprintf(" and %d others", n-mostCounting)
 			}
-			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s: a limit with by: [%s], the same conditions and action: allow lifts that too", Quote(a.ID), strings.Join(counting, ", "), others, strings.Join(level, ", "))
+			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s: %s lifts %s too", Quote(a.ID), strings.Join(counting, ", "), others, a.lifting(first), Quote(first.ID))
 		}
 	}
+}
+
+// lifting describes the limit that allows at the level of b what a allows.
+func (l *Limit) lifting(b *Limit) string {
+	text := "a limit "
+	if b.Plan != l.Plan {
+		place := "among shared"
+		if b.Plan != "" {
+			place = "in plan " + b.Plan
+		}
+		text += place + " "
+	}
+	text += "with by: [" + strings.Join(b.Level(), ", ") + "], "
+	if b.Group != "" {
+		text += "group: " + b.Group + ", "
+	}
+	if len(b.when) > 0 {
+		return text + "all conditions of both and action: allow"
+	}
+	return text + "the same conditions and action: allow"
 }
 
 // mostCounting bounds the limits that a note names.
@@ -63,12 +82,22 @@ func (c *compiler) warnAllow(a, b *Limit) bool {
 
 // allowed reports whether another limit allows all requests that match a and b.
 func (c *compiler) allowed(a, b *Limit) bool {
-	if c.allows == nil {
-		c.allows = slices.DeleteFunc(slices.Clone(c.set.Limits), func(l *Limit) bool { return l.Action != ActionAllow })
-	}
-	return slices.ContainsFunc(c.allows, func(l *Limit) bool {
+	return slices.ContainsFunc(c.allows(), func(l *Limit) bool {
 		return l.Mode == b.Mode && l.Plan == b.Plan && takesPlace(l, b) && l.conditionsIn(a, b)
 	})
+}
+
+// allows returns the limits with action: allow of plans and of all.
+func (c *compiler) allows() []*Limit {
+	if c.allowing == nil {
+		c.allowing = []*Limit{}
+		for _, l := range c.set.Limits {
+			if l.Action == ActionAllow {
+				c.allowing = append(c.allowing, l)
+			}
+		}
+	}
+	return c.allowing
 }
 
 // conditionsIn reports whether all conditions of l are among those of a and b, so that l matches what

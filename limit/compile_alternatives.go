@@ -86,13 +86,22 @@ func (c *compiler) nearTenant(name string) string {
 // notOneValue returns advice about a pattern that is most likely meant as several values, or as all values but
 // one, or "". Lists reports whether the file lists a tenant.
 func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
+	if dim == "tenant" && lists(pattern) {
+		return ""
+	}
 	if rest, found := strings.CutPrefix(pattern, "!"); found && rest != "" {
 		return "a condition cannot say not: write a limit for all, and a more specific one, or one with action: allow, for " + Quote(rest)
 	}
 	if dim == "op" {
 		return notOneOp(pattern)
 	}
-	if !severalNames.MatchString(pattern) || lists(pattern) {
+	if rest, found := strings.CutPrefix(pattern, "~"); found && rest != "" && dim == "tenant" {
+		return "the ~ belongs to a file of users alone: write when: {tenant: " + Quote(rest) + "}"
+	}
+	if words := strings.Fields(pattern); dim == "tenant" && len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool { return !lists(w) }) {
+		return forEach(dim, words[0], words[1])
+	}
+	if !severalNames.MatchString(pattern) {
 		return ""
 	}
 	values := splitValues(pattern)

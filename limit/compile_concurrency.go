@@ -16,6 +16,9 @@ func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
 			c.fail(t.text.Line, t.field, "a limit of concurrency counts the slots that are held, one for each request: remove this, and say slots")
 		}
 	}
+	if !spec.Slots.Set() && spec.RateUnread {
+		return
+	}
 	if !spec.Slots.Set() {
 		c.fail(spec.Line, "slots", "say how many may be held at once: for example slots: 20")
 		return

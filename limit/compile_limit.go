@@ -188,8 +188,8 @@ func (c *compiler) compileDimension(element Text) dimension {
 	return d
 }
 
-// everything has names that other limiters count all requests by.
-var everything = map[string]bool{"global": true, "all": true, "service": true, "everything": true, "any": true}
+// everything has names that other limiters count all requests by, and that name no dimension.
+var everything = map[string]bool{"global": true, "all": true, "everything": true, "any": true}
 
 // checkDimensionName reports a dimension name that no request can have.
 func (c *compiler) checkDimensionName(name Text, field string) {

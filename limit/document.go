@@ -58,7 +58,7 @@ type RuleSpec struct {
 	When  []WhenSpec
 	Group Text
 	Rate  Text
-	// RateUnread reports that the rate is there and could not be read, which is reported already.
+	// RateUnread reports that the rate or the slots are there and could not be read, which is reported already.
 	RateUnread bool
 	Slots      Text
 	Burst      Text

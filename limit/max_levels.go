@@ -6,27 +6,36 @@ import (
 	"strings"
 )
 
-// mostCliqueSteps bounds the search for limits that one request can meet. Some twenty levels and groups of which
-// each excludes some take a few thousand steps.
-const mostCliqueSteps = 20_000
+// mostCliqueSteps bounds the search for limits that one request can meet, and mostSteps all searches of a file
+// together: overrides can give each tenant another set of enforced limits. Some twenty levels and groups of
+// which each excludes some take a few thousand steps.
+const (
+	mostCliqueSteps = 20_000
+	mostSteps       = 2_000_000
+)
 
 // MaxEnforced returns the largest number of enforced limits that can apply to one
 // request, over all plans and tenants.
 func (s *Set) MaxEnforced() int {
-	known := meetings{}
-	most := len(known.of(s.defaultPlan))
+	known, most := meetings{}, 0
+	count := func(r *ruleset) {
+		if r.mayEnforce() > most { // otherwise it cannot have more
+			most = max(most, len(known.of(r)))
+		}
+	}
+	count(s.defaultPlan)
 	for _, r := range s.byPlan {
-		most = max(most, len(known.of(r)))
+		count(r)
 	}
 	for _, r := range s.tenants.all() {
-		most = max(most, len(known.of(r)))
+		count(r)
 	}
 	return most
 }
 
 // checkLevels reports that one request could meet more limits than max_levels.
 func (c *compiler) checkLevels(r *ruleset, line int) {
-	if len(r.enforcedGroups()) <= c.maxLevels {
+	if r.mayEnforce() <= c.maxLevels {
 		return // as for most files
 	}
 	met := c.meetings.of(r)
@@ -44,12 +53,25 @@ func (c *compiler) checkLevels(r *ruleset, line int) {
 	c.fail(line, "max_levels", "one request could meet %d enforced limits, more than max_levels (%d): %s%s; merge some, or raise max_levels", len(met), c.maxLevels, strings.Join(names, ", "), more)
 }
 
+// mayEnforce returns how many levels and groups have an enforced limit.
+func (r *ruleset) mayEnforce() (n int) {
+	for i := range r.groups {
+		if slices.ContainsFunc(r.groups[i].candidates, (*Limit).counts) {
+			n++
+		}
+	}
+	return n
+}
+
+// counts reports whether a limit is enforced, and counts.
+func (l *Limit) counts() bool { return l.Mode == ModeEnforce && l.Action == ActionLimit }
+
 // enforcedGroups returns the enforced limits of each level and group that has some.
 func (r *ruleset) enforcedGroups() (groups [][]*Limit) {
 	for _, g := range r.groups {
 		var enforced []*Limit
 		for _, l := range g.candidates {
-			if l.Mode == ModeEnforce && l.Action == ActionLimit {
+			if l.counts() {
 				enforced = append(enforced, l)
 			}
 		}
@@ -62,11 +84,14 @@ func (r *ruleset) enforcedGroups() (groups [][]*Limit) {
 
 // meetings has the groups that one request can meet, by the plan and the ordinals of all enforced limits: tenants with overrides
 // have rules of their own, of the same limits.
-type meetings map[string][]int
+type meetings struct {
+	best  map[string][]int
+	steps int // of all searches
+}
 
 // of returns the enforced limits of as many levels and groups as one request can meet. It compares limits in
 // pairs, so that there may be fewer in truth, and never more.
-func (m meetings) of(r *ruleset) (met [][]*Limit) {
+func (m *meetings) of(r *ruleset) (met [][]*Limit) {
 	groups := r.enforcedGroups()
 	key := append([]byte(r.plan), 0)
 	for _, g := range groups {
@@ -74,17 +99,21 @@ func (m meetings) of(r *ruleset) (met [][]*Limit) {
 			key = binary.AppendUvarint(key, uint64(l.Ordinal))
 		}
 	}
-	best, known := m[string(key)]
+	best, known := m.best[string(key)]
 	if !known {
-		s := meetingSearch{groups: groups}
-		if s.search(nil, 0); s.steps > mostCliqueSteps {
+		s := meetingSearch{groups: groups, most: min(mostCliqueSteps, mostSteps-m.steps)}
+		s.search(nil, 0)
+		if m.steps += s.steps; s.steps > s.most {
 			s.best = nil
 			for i := range groups {
 				s.best = append(s.best, i)
 			}
 		}
 		best = s.best
-		m[string(key)] = best
+		if m.best == nil {
+			m.best = map[string][]int{}
+		}
+		m.best[string(key)] = best
 	}
 	for _, i := range best {
 		met = append(met, groups[i])
@@ -96,12 +125,13 @@ func (m meetings) of(r *ruleset) (met [][]*Limit) {
 type meetingSearch struct {
 	groups [][]*Limit
 	best   []int
+	most   int // steps
 	steps  int
 }
 
 // search tries the groups from next on in addition to those that are taken.
 func (s *meetingSearch) search(taken []int, next int) {
-	if s.steps++; s.steps > mostCliqueSteps || len(taken)+len(s.groups)-next <= len(s.best) {
+	if s.steps++; s.steps > s.most || len(taken)+len(s.groups)-next <= len(s.best) {
 		return
 	}
 	if next == len(s.groups) {

@@ -130,7 +130,24 @@ func (t *tableArgs) show(env *environment, changes []table.Change) {
 		}
 	}
 	printLoosened(env.stdout, t.loosened(changes), env.coloured())
+	if t.table == nil {
+		changes = slices.Clone(changes)
+		for i := range changes {
+			changes[i].Key = ofFile(changes[i].Key)
+		}
+	}
 	printChanges(env.stdout, changes, env.coloured())
+}
+
+// ofFile returns the name of a part of a file, in which the keys of a table do not occur.
+func ofFile(key string) string {
+	switch {
+	case table.IsPlan(key):
+		return "plan " + table.Name(key)
+	case table.IsTenant(key):
+		return "tenant " + table.Name(key)
+	}
+	return config.PartShared
 }
 
 // loosened returns a line for each limit that changes loosen; none if the limits before
