@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"net/netip"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -8,6 +9,15 @@ import (
 
 // SwappedText is the advice about a request with a tenant and an op that stand in the wrong order.
 const SwappedText = "the tenant is a route, and the op is none: the order is tenant op ip"
+
+// AddressFirstText is the advice about a request with a tenant and an ip that stand in the wrong order.
+const AddressFirstText = "the tenant is an address, and there is no ip: the order is tenant op ip"
+
+// AddressFirst reports whether the tenant of a request is an address, and it has no ip.
+func AddressFirst(req *limit.Request) bool {
+	_, err := netip.ParseAddr(req.Tenant)
+	return err == nil && !req.Addr.IsValid()
+}
 
 // Swapped reports whether the tenant of a request is a route, such as GET /x or /x, and its op is none: the
 // caller has most likely swapped them.

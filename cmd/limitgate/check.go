@@ -82,11 +82,9 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if ignoresPassword(ctx, client) {
 		printWarnings(env, fs.Name(), []string{fmt.Sprintf("--password-file has no effect: the limitgate at %s asks the default user for no password", *addr)})
 	}
-	if len(req.Dims) > 0 || d.refused() || commands.Swapped(&req) {
-		verdict, warnings := d.explain(ctx, client, fs.Args())
-		d.explained = verdict
-		printWarnings(env, fs.Name(), warnings)
-	}
+	verdict, warnings := d.explain(ctx, client, fs.Args())
+	d.explained = verdict
+	printWarnings(env, fs.Name(), warnings)
 	if *asJSON {
 		_ = json.NewEncoder(env.stdout).Encode(d)
 	} else {

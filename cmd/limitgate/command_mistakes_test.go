@@ -246,6 +246,18 @@ func TestRequestWarnings(t *testing.T) {
 	if _, errs, code := command("limits", "explain", sampleLimits, "POST /v1/payments", "acme", "203.0.113.7"); code != exitOK || errs != swapped {
 		t.Errorf("a tenant and an op that are swapped: exit %d: %s", code, errs)
 	}
+	const address = "limitgate limits explain: the tenant is an address, and there is no ip: the order is tenant op ip (warning)\n"
+	if _, errs, code := command("limits", "explain", sampleLimits, "203.0.113.7", "POST /v1/payments", "-"); code != exitOK || errs != address {
+		t.Errorf("an address as the tenant: exit %d: %s", code, errs)
+	}
+	const spelled = `limits take the op "post /v1/payments" for another one than "POST /v1/payments": send a method in capitals, a blank and the template of the route, without the query`
+	if _, errs, code := command("limits", "explain", sampleLimits, "acme", "post /v1/payments", "203.0.113.7"); code != exitOK || errs != "limitgate limits explain: "+spelled+" (warning)\n" {
+		t.Errorf("an op in small letters: exit %d: %s", code, errs)
+	}
+	ops := map[string]any{"tenant": "acme", "limits": []any{map[string]any{"level": "tenant", "when": "ip: 10.0.0.0/8, op: POST /v1/payments, region: eu"}}}
+	if got := warningsOfReply([]string{"acme", "post /v1/payments", "-"}, ops); len(got) != 1 || got[0] != spelled {
+		t.Errorf("an op of a reply: %q", got)
+	}
 	reply := map[string]any{"tenant": "acme", "limits": []any{map[string]any{"level": "api_key|user (group x)", "when": "op: GET *, region: eu"}}}
 	if got := warningsOfReply(strings.Fields("acme - - 1 DIM user a DIM region b DIM usr c"), reply); len(got) != 1 || !strings.Contains(got[0], `"usr"; did you mean user?`) {
 		t.Errorf("of a reply: %q", got)

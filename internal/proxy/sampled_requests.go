@@ -15,10 +15,10 @@ import (
 const (
 	// sampledQuiet is the shortest time between two lines about the same mistake.
 	sampledQuiet = time.Hour
-	// sampledNames bounds the names of dimensions that are remembered: further ones are not compared, as
-	// a client may send any.
-	sampledNames = 256
-	// sampledLines is how many names of dimensions have a line in sampledQuiet.
+	// sampledNames bounds the names of dimensions, and the ops, that are remembered: further ones are not
+	// compared, as a client may send any.
+	sampledNames = 1024
+	// sampledLines is how many names of dimensions, and how many ops, have a line in sampledQuiet.
 	sampledLines = 8
 )
 
@@ -29,21 +29,23 @@ type sampledRequests struct {
 	limits func() *limit.Set
 	log    *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, unknown, absent logthrottle.Throttle
+	swapped, unknown, spelled, absent logthrottle.Throttle
 
-	mu    sync.Mutex           // guards set and meant
-	set   *limit.Set           // the limits of meant
-	meant map[string]*nearName // by the name of a dimension
+	mu   sync.Mutex           // guards the fields below
+	set  *limit.Set           // the limits of the others
+	uses []limit.OpUse        // of the op, each once
+	dims map[string]*nearName // by the name of a dimension
+	ops  map[string]*nearName // by an op
 }
 
-// nearName is the dimension that limits use whose name is near to that of one that they do not use, or "".
+// nearName is a name that limits use and that is near to one that they do not use, or "".
 type nearName struct {
 	name  string
 	lines logthrottle.Throttle
 }
 
 func newSampledRequests(limits func() *limit.Set, log *slog.Logger) *sampledRequests {
-	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, absent: logthrottle.Throttle{Period: sampledQuiet}}
+	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, spelled: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, absent: logthrottle.Throttle{Period: sampledQuiet}}
 }
 
 // look logs the mistakes of a request, each at most once an hour. It is safe for concurrent use.
@@ -55,9 +57,12 @@ func (s *sampledRequests) look(req *limit.Request) {
 	if name, value := absentValue(req); name != "" && !set.Lists(value) && s.absent.Allow() {
 		s.log.Warn("requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op", "dimension", name, "value", value)
 	}
-	for i := range req.Dims {
+	op, dims := s.meantBy(set, req)
+	if op != nil && op.name != "" && op.lines.Allow() && s.spelled.Allow() {
+		s.log.Warn("limits take the op of requests for another one than is meant: "+limit.OpAdvice, "op", shownOp(req.Op), "meant", routeOf(op.name))
+	}
+	for i, near := range dims {
 		name := req.Dims[i].Name
-		near := s.meantBy(set, name)
 		if near == nil || near.name == "" {
 			continue
 		}
@@ -87,19 +92,49 @@ func absentValue(req *limit.Request) (name, value string) {
 	return "", ""
 }
 
-// meantBy returns the dimension that a name means, or nil if there are too many names.
-func (s *sampledRequests) meantBy(set *limit.Set, name string) *nearName {
+// meantBy returns the op and the dimensions that those of a request mean, nil for each that is not compared.
+func (s *sampledRequests) meantBy(set *limit.Set, req *limit.Request) (op *nearName, dims []*nearName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.set != set {
-		s.set, s.meant = set, map[string]*nearName{}
+		s.set, s.uses, s.dims, s.ops = set, opUses(set), map[string]*nearName{}, map[string]*nearName{}
 	}
-	near, known := s.meant[name]
-	if !known && len(s.meant) < sampledNames {
-		near = &nearName{name: nearUsed(set, name), lines: logthrottle.Throttle{Period: sampledQuiet}}
-		s.meant[strings.Clone(name)] = near // it may alias a command
+	op = nearBy(s.ops, req.Op, func() string { return limit.MeantOp(req.Op, s.uses) })
+	for _, d := range req.Dims {
+		dims = append(dims, nearBy(s.dims, d.Name, func() string { return nearUsed(set, d.Name) }))
+	}
+	return op, dims
+}
+
+// nearBy returns what is remembered of a name, or remembers what find returns, or returns nil if there are too many.
+func nearBy(known map[string]*nearName, name string, find func() string) *nearName {
+	near, found := known[name]
+	if !found && len(known) < sampledNames {
+		near = &nearName{name: find(), lines: logthrottle.Throttle{Period: sampledQuiet}}
+		known[strings.Clone(name)] = near // it may alias a command
 	}
 	return near
+}
+
+// shownOp returns an op for the log, without the numbers in its path and without its query: addresses and secrets
+// may be there.
+func shownOp(op string) string {
+	if strings.Contains(op, "?") {
+		return routeOf(op) + "?..."
+	}
+	return routeOf(op)
+}
+
+// opUses returns the uses that limits make of the op.
+func opUses(set *limit.Set) (uses []limit.OpUse) {
+	seen := map[limit.OpUse]bool{{}: true}
+	for _, l := range set.Limits {
+		if use := l.OpUse(); !seen[use] && l.Mode != limit.ModeOff {
+			seen[use] = true
+			uses = append(uses, use)
+		}
+	}
+	return uses
 }
 
 // nearUsed returns the name, of the dimensions that limits use, that is near to one that they do not use, or "".

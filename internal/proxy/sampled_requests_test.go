@@ -19,7 +19,8 @@ func TestSampledRequests(t *testing.T) {
 	const swapped = `msg="the tenant is a route, and the op is none: the order is tenant op ip, and these requests share the limits of a tenant of that name" tenant="GET /a/{id}"`
 	const unknown = `dimension=usr used=user`
 	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
-	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h}`)
+	const spelled = `msg="limits take the op of requests for another one than is meant: send a method in capitals, a blank and the template of the route, without the query" op=`
+	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h}, {id: c, by: [tenant], group: c, when: {op: "POST /b*"}, rate: 1000/h}`)
 	dims := func(names ...string) (all []limit.Dim) {
 		for _, name := range names {
 			all = append(all, limit.Dim{Name: name, Value: "x"})
@@ -32,6 +33,9 @@ func TestSampledRequests(t *testing.T) {
 	}{
 		"swapped":              {limit.Request{Tenant: "GET /a/203.0.113.7?token=x", Op: "acme"}, swapped},
 		"in order":             {limit.Request{Tenant: "acme", Op: "GET /a"}, ""},
+		"small letters":        {limit.Request{Tenant: "acme", Op: "post /b/7"}, spelled + `"post /b/{id}" meant="POST /b/{id}"`},
+		"a query":              {limit.Request{Tenant: "acme", Op: "/b?token=x"}, spelled + `/b?... meant="POST /b"`},
+		"another method":       {limit.Request{Tenant: "acme", Op: "GET /b"}, ""},
 		"no tenant":            {limit.Request{Tenant: "undefined", Op: "GET /a"}, absent + "tenant value=undefined"},
 		"no op":                {limit.Request{Tenant: "acme", Op: "[object Object]"}, absent + `op value="[object Object]"`},
 		"no user":              {limit.Request{Tenant: "acme", Op: "GET /a", Dims: []limit.Dim{{Name: "user", Value: "None"}}}, absent + "user value=None"},
@@ -84,9 +88,9 @@ func TestSampledNames(t *testing.T) {
 	set := setOf(t, `{id: a, by: [tenant, user], rate: 1000/s}`)
 	s := newSampledRequests(fixedLimits{set: set}.Set, slog.New(slog.DiscardHandler))
 	for i := range 10 * sampledNames {
-		s.look(&limit.Request{Tenant: "t", Dims: []limit.Dim{{Name: fmt.Sprint("user-", i), Value: "x"}}})
+		s.look(&limit.Request{Tenant: "t", Op: fmt.Sprint("GET /", i), Dims: []limit.Dim{{Name: fmt.Sprint("user-", i), Value: "x"}}})
 	}
-	if len(s.meant) != sampledNames {
-		t.Errorf("%d names", len(s.meant))
+	if len(s.dims) != sampledNames || len(s.ops) != sampledNames {
+		t.Errorf("%d names and %d ops", len(s.dims), len(s.ops))
 	}
 }
