@@ -54,6 +54,12 @@ func (s *Set) TenantLimits(tenant string) []*Limit {
 	return out
 }
 
+// HoldsSlots reports whether a limit on concurrency may apply to a tenant.
+func (s *Set) HoldsSlots(tenant string) bool {
+	r := s.rules(tenant)
+	return slices.ContainsFunc(r.groups, func(g group) bool { return g.slots })
+}
+
 // CountsTenant reports whether any limit may have a bucket for the tenant alone.
 func (s *Set) CountsTenant(tenant string) bool {
 	r := s.rules(tenant)

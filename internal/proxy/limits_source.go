@@ -53,20 +53,26 @@ func reload(source limitsSource, by string, log *slog.Logger) error {
 		log.Error("failed to reload the limits, keeping the last good ones", "by", by, "version", st.Version, "error", err)
 	case before.Error == "" && source.LogsChanges():
 	case st.Version != before.Version || st.Trial != before.Trial || before.Error != "":
-		log.Info(reloaded, "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial, "changes", changesText(before.Error, set, source.Set()))
+		logReload(log, before.Error, set, source.Set(), "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial)
 	case by == bySignal:
 		log.Info("limits are unchanged", "by", by, "version", st.Version)
 	}
 	return err
 }
 
-// changesText describes the changes from one set to the next. Failed is the error before.
-func changesText(failed string, before, after *limit.Set) string {
-	changes := limit.Changes(before, after)
+// logReload logs the changes from one set to the next. Failed is the error before. A file that lost some of its limits
+// may have been cut off, which the line says as a warning.
+func logReload(log *slog.Logger, failed string, before, after *limit.Set, attrs ...any) {
+	changes, gone := limit.Changes(before, after)
 	if len(changes) == 0 && failed != "" {
-		return "none, and the limits have no error any more"
+		changes = []string{"none, and the limits have no error any more"}
 	}
-	return strings.Join(changes, "; ")
+	attrs = append(attrs, "changes", strings.Join(changes, "; "))
+	if gone == 0 {
+		log.Info(reloaded, attrs...)
+		return
+	}
+	log.Warn(reloaded, append(attrs, "gone", gone, "advice", "limits, plans or tenants that were there are gone: see whether the file is whole")...)
 }
 
 // reloaded is the line about limits that came into use.

@@ -47,6 +47,8 @@ func TestReload(t *testing.T) {
 		{"changed", limitsOfRate("20/s"), false, "", "tenant 10/s burst 10 -> 20/s burst 20"},
 		{"aborted", limitsOfRate("20/s"), true, "was taken back, and waits for another file: it denies; change the file, or restore that of version " + first + ", which is in use", ""},
 		{"restored", limitsOfRate("10/s"), false, "", `changes="none, and the limits have no error any more"`},
+		{"cut off", "version: 1\ndefault_plan: free\nplans:\n  free: []\n", false, "", `level=WARN msg="limits reloaded"`},
+		{"whole again", limitsOfRate("10/s"), false, "", `level=INFO msg="limits reloaded"`},
 		{"bad", limitsOfRate("0/s"), false, "rate of zero", ""},
 		{"good again", limitsOfRate("10/s"), false, "", `changes="none, and the limits have no error any more"`},
 	} {

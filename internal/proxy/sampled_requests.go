@@ -29,7 +29,7 @@ type sampledRequests struct {
 	limits func() *limit.Set
 	log    *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, unknown, spelled, absent logthrottle.Throttle
+	swapped, unknown, spelled, absent, unheld logthrottle.Throttle
 
 	mu   sync.Mutex           // guards the fields below
 	set  *limit.Set           // the limits of the others
@@ -45,7 +45,7 @@ type nearName struct {
 }
 
 func newSampledRequests(limits func() *limit.Set, log *slog.Logger) *sampledRequests {
-	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, spelled: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, absent: logthrottle.Throttle{Period: sampledQuiet}}
+	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, spelled: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, absent: logthrottle.Throttle{Period: sampledQuiet}, unheld: logthrottle.Throttle{Period: sampledQuiet}}
 }
 
 // look logs the mistakes of a request, each at most once an hour. It is safe for concurrent use.
@@ -56,6 +56,9 @@ func (s *sampledRequests) look(req *limit.Request) {
 	}
 	if name, value := absentValue(req); name != "" && !set.Lists(value) && s.absent.Allow() {
 		s.log.Warn("requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op", "dimension", name, "value", value)
+	}
+	if req.Hold == limit.HoldSlot && !set.HoldsSlots(req.Tenant) && s.unheld.Allow() {
+		s.log.Warn("slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds", "tenant", req.Tenant, "plan", set.Plan(req.Tenant))
 	}
 	op, dims := s.meantBy(set, req)
 	if op != nil && op.name != "" && op.lines.Allow() && s.spelled.Allow() {

@@ -36,6 +36,8 @@ func TestSampledRequests(t *testing.T) {
 		"small letters":        {limit.Request{Tenant: "acme", Op: "post /b/7"}, spelled + `"post /b/{id}" meant="POST /b/{id}"`},
 		"a query":              {limit.Request{Tenant: "acme", Op: "/b?token=x"}, spelled + `/b?... meant="POST /b"`},
 		"another method":       {limit.Request{Tenant: "acme", Op: "GET /b"}, ""},
+		"no slots":             {limit.Request{Tenant: "acme", Op: "GET /b", ID: "1", Hold: limit.HoldSlot, HoldFor: time.Second}, `msg="slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds" tenant=acme plan=p`},
+		"a reservation":        {limit.Request{Tenant: "acme", Op: "GET /b", ID: "1", Hold: limit.HoldReservation, HoldFor: time.Second}, ""},
 		"no tenant":            {limit.Request{Tenant: "undefined", Op: "GET /a"}, absent + "tenant value=undefined"},
 		"no op":                {limit.Request{Tenant: "acme", Op: "[object Object]"}, absent + `op value="[object Object]"`},
 		"no user":              {limit.Request{Tenant: "acme", Op: "GET /a", Dims: []limit.Dim{{Name: "user", Value: "None"}}}, absent + "user value=None"},
