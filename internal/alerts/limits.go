@@ -91,4 +91,23 @@ var cellAlerts = []Alert{
 		}},
 		Twin: &Twin{Alarm: "OverAdmissionTripleAlarm", Elsewhere: true},
 	},
+	{
+		Name:     "LimitgateLimitsDiffer",
+		Severity: Ticket,
+		Expr:     `count by (job) (count by (job, version) (limitgate_config_info)) > 1`,
+		For:      "10m",
+		Summary:  "Proxies have used different limits for 10 minutes.",
+		Meaning:  "A change has reached some of the proxies. A caller is decided by whichever it is connected to, and they count in the same buckets. The value is the number of versions.",
+		Section:  "Proxies have different limits",
+		Cases: []Case{{
+			Series: []Series{
+				{of("limitgate_config_info", `version="v1"`), hold(1, 40)},
+				{`limitgate_config_info{job="limitgate",instance="b",version="v1"}`, hold(1, 10) + " stale"},
+				{`limitgate_config_info{job="limitgate",instance="b",version="v2"}`, "_x9 " + hold(1, 15) + " stale"},
+			},
+			Labels: ofJob,
+			Fires:  []string{"21m"},
+			Quiet:  []string{"9m", "15m", "30m"},
+		}},
+	},
 }
