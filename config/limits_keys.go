@@ -62,6 +62,9 @@ func knownKeys(unknown, field string, names []string) string {
 	if other := tenantKey(unknown, field); other != "" && slices.Contains(names, "overrides") {
 		return other
 	}
+	if unknown == "default" && slices.Contains(names, "default_plan") {
+		return "did you mean default_plan?"
+	}
 	if near := limit.Nearest(unknown, names); near != "" {
 		return "did you mean " + near + "?"
 	}

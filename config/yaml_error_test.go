@@ -106,6 +106,7 @@ var yamlMistakeRows = []struct{ name, old, new, want string }{
 	{"value missing", "default_plan: free", "default_plan:", "2: default_plan: the value is missing: write one, or remove the line"},
 	{"list in place of a value", "100/s", "[100/s]", "7: plans.free[0].rate: one value belongs here, not a list"},
 	{"a template of Helm", "100/s", "{{ .Values.rate }}", "7: plans.free[0].rate: {{ }} is the placeholder of a template: fill the template in first"},
+	{"a default", "default_plan: free", "default: free", "2: default: unknown key; did you mean default_plan?"},
 	{"a placeholder", "100/s", "${RATE}", "7: plans.free[0].rate: ${RATE} is a placeholder: put a rate in its place first, as envsubst does"},
 	{"a placeholder within", "100/s", "${RATE:-10}/s", "7: plans.free[0].rate: ${RATE:-10} is a placeholder: put a rate in its place first"},
 	{"a placeholder without braces", "100/s", "$RATE", "7: plans.free[0].rate: $RATE is a placeholder: put a rate in its place first"},

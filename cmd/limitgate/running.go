@@ -156,7 +156,7 @@ func rowsOf(name string) func(args []string) ([]any, error) {
 			return []any{name}, nil
 		}
 		if n, err := strconv.Atoi(args[0]); err != nil || n < 1 || n > 100 || len(args) > 1 {
-			return nil, errors.New("one number from 1 to 100 says how many rows to list")
+			return nil, errors.New("one number from 1 to 100 says how many rows to list, which are of all tenants")
 		}
 		return []any{name, args[0]}, nil
 	}

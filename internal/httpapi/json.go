@@ -44,7 +44,7 @@ func (o *operation) decode(body []byte) (requests []request, list bool, err erro
 		if len(bytes.TrimSpace(body)) == 0 || json.Valid(body) {
 			return nil, false, errors.New("a JSON object is needed: " + o.example)
 		}
-		_, err = d.ReadValue()
+		return nil, false, errors.New("the body is not JSON: a JSON object is needed: " + o.example)
 	}
 	if err == nil {
 		if _, err = d.ReadToken(); errors.Is(err, io.EOF) {

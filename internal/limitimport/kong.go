@@ -36,6 +36,7 @@ func Kong(content []byte) (Result, error) {
 type kong struct {
 	draft
 	plugins int
+	local   bool    // the remark about the policy local is there
 	unnamed *Remark // about the outermost entity without a name around a plugin, or nil
 }
 

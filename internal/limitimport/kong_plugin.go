@@ -36,7 +36,8 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	if scope, ok = k.scope(n, config, scope); !ok {
 		return
 	}
-	if policy := scalar(config, "policy"); policy == "" || policy == "local" {
+	if policy := scalar(config, "policy"); (policy == "" || policy == "local") && !k.local {
+		k.local = true
 		k.remark(n.Line, "with policy local each node of Kong counts by itself; here all proxies of a store count together")
 	}
 	k.windows(n.Line, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(n.Line, config)})

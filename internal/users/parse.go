@@ -223,7 +223,7 @@ func (u *User) changeGroups(add bool, text string) error {
 	return nil
 }
 
-var errUnknownRule = errors.New("a tenant is written ~acme; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=")
+var errUnknownRule = errors.New("a password stands there as a hash, which limitgate hash-password makes, and a tenant is written ~acme; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=")
 
 // refuse returns the error for a rule that a file must not have.
 func refuse(rule string) error {

@@ -75,7 +75,7 @@ func TestParseMistakes(t *testing.T) {
 		"<hunter2":        "a file holds hashes and no passwords: limitgate hash-password makes a hash",
 		"# hunter2":       "a comment has a line of its own, which begins with #",
 		"#hunter2":        "behind # are the 64 hexadecimal digits of a SHA-256; limitgate hash-password makes them",
-		"on hunter2":      "word 4 of the line is no rule: a tenant is written ~acme; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=",
+		"on hunter2":      "word 4 of the line is no rule: a password stands there as a hash, which limitgate hash-password makes, and a tenant is written ~acme; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=",
 		"+get":            `"get" is a command, and rights are given for groups: @check, @read, @dialects, @admin, @bypass and @all`,
 		"+@keyspace":      `"@keyspace" is not a group; there are @check, @read, @dialects, @admin, @bypass and @all`,
 		"~a*b":            `"~a*b" is neither a tenant nor the beginning of tenants; write ~acme, ~team-*, or \* for the character`,

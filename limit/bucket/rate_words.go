@@ -40,6 +40,9 @@ func rateForm(text string) error {
 		}
 		return errRateForm
 	}
+	if m[5] == "" && isRate(text+"s") {
+		return fmt.Errorf("PERIOD has a unit: write %ss for seconds, or m, h or d in the place of s", text)
+	}
 	count, err := strconv.ParseInt(strings.NewReplacer(",", "", "_", "").Replace(m[1])+m[2], 10, 64)
 	every := int64(1)
 	if m[4] != "" && strings.Trim(m[4], "0") == "" && otherUnits[m[5]] != "" {

@@ -24,6 +24,8 @@ func TestParseRateWords(t *testing.T) {
 		"5/w":                     "a rate is COUNT/PERIOD, of whole numbers: write 5/7d",
 		"5/2weeks":                "a rate is COUNT/PERIOD, of whole numbers: write 5/14d",
 		"5/2month":                "day and month are those of the calendar, one at a time: write a number of s, m, h or d for other periods",
+		"100/30":                  "PERIOD has a unit: write 100/30s for seconds, or m, h or d in the place of s",
+		"100/":                    errRateForm.Error(),
 		"5":                       "a rate is COUNT/PERIOD, and PERIOD is missing: for example 5/s, 5/15m or 5/h",
 		"1,5/s":                   errRateForm.Error(),
 		"100/s burst 200":         "the burst is a field of its own: write rate: 100/s, burst: 200",
