@@ -40,9 +40,10 @@ type node struct {
 	// It is read without health too.
 	sick     atomic.Int64
 	reported logthrottle.Throttle
-	health   sync.Mutex // guards degraded, and changes of sick
+	health   sync.Mutex // guards degraded and unlogged, and changes of sick
 	// degraded is set while the last line about health in the log reports the node as failing.
 	degraded bool
+	unlogged int // the failures without a line since then
 }
 
 // clientOptions returns the options of every client connection: there are no retries, and
@@ -83,7 +84,7 @@ func (s *Store) newClient(addr string) *redis.Client {
 
 // newNode returns a node. Each of its connections begins with a check of the role.
 func (s *Store) newNode(addr string, cluster bool) *node {
-	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds), reported: logthrottle.Throttle{Period: reportPause, Lines: 2}}
+	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds), reported: logthrottle.Throttle{Period: healthPeriod, Lines: healthLines}}
 	n.pipeline = &pipeline{
 		free:    make([]*batch, 0, maxInFlight),
 		connErr: errDown,
@@ -166,9 +167,15 @@ func (s *Store) adoptOrphans(t *topology) {
 	})
 }
 
-// reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy. The rate is
-// bounded, so that a node which alternates does not flood the log: a failure behind a recovery has its
-// line, further ones have none until reportPause has passed.
+// A node whose calls alternate between failures and answers has healthLines pairs of lines in healthPeriod. The second
+// one is for an outage behind a short failure. The breaker of a node that stays away has a line of its own.
+const (
+	healthPeriod = time.Minute
+	healthLines  = 2
+)
+
+// reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy. Failures without a
+// line, which the bound on lines causes, are counted in the next one.
 func (n *node) reportHealth(err error) {
 	if err == nil && n.sick.Load() == 0 {
 		return // the usual case, without a lock
@@ -183,10 +190,18 @@ func (n *node) reportHealth(err error) {
 			n.log.Info("store recovered", "node", n.addr)
 		}
 	default:
-		n.sick.CompareAndSwap(0, time.Now().UnixNano())
-		if !n.degraded && n.reported.Allow() {
-			n.degraded = true
-			n.log.Warn("store degraded, using backstop", append([]any{"node", n.addr}, failureOf(err)...)...)
+		began := n.sick.CompareAndSwap(0, time.Now().UnixNano())
+		switch {
+		case n.degraded:
+		case n.reported.Allow():
+			attrs := append([]any{"node", n.addr}, failureOf(err)...)
+			if n.unlogged > 0 {
+				attrs = append(attrs, "unlogged_failures", n.unlogged)
+			}
+			n.degraded, n.unlogged = true, 0
+			n.log.Warn("store degraded, using backstop", attrs...)
+		case began:
+			n.unlogged++
 		}
 	}
 }
@@ -200,7 +215,7 @@ func failureOf(err error) []any {
 	return attrs
 }
 
-// reportPause is the least time between two reports of a failing node, of the topology or of the secret.
+// reportPause is the least time between two reports of the topology or of the secret.
 const reportPause = 5 * time.Second
 
 // cmdDoer is a connection or a pool of connections.

@@ -98,7 +98,7 @@ func TestReplacedWithoutOpenBreaker(t *testing.T) {
 }
 
 // TestReplacedAfterABlip: a master that failed, recovered and is gone has its lines, also if all of that
-// takes less than reportPause.
+// takes less than healthPeriod.
 func TestReplacedAfterABlip(t *testing.T) {
 	f := openFailover(t)
 	degraded := func() bool {
@@ -119,7 +119,7 @@ func TestReplacedAfterABlip(t *testing.T) {
 func TestHealthLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(syncbuffer.Buffer)
-		n := &node{addr: "a", log: slog.New(slog.NewTextHandler(log, nil)), reported: logthrottle.Throttle{Period: reportPause, Lines: 2}}
+		n := &node{addr: "a", log: slog.New(slog.NewTextHandler(log, nil)), reported: logthrottle.Throttle{Period: healthPeriod, Lines: healthLines}}
 		for range 100 {
 			n.reportHealth(context.DeadlineExceeded)
 			n.reportHealth(nil)
@@ -129,10 +129,10 @@ func TestHealthLines(t *testing.T) {
 			t.Errorf("%d and %d lines, failing since %d", d, r, n.sick.Load())
 		}
 		since := n.sick.Load()
-		time.Sleep(reportPause)
+		time.Sleep(healthPeriod)
 		n.reportHealth(context.DeadlineExceeded)
 		n.reportHealth(context.DeadlineExceeded)
-		if d := strings.Count(log.String(), "degraded"); d != 3 || n.sick.Load() != since {
+		if d := strings.Count(log.String(), "degraded"); d != 3 || n.sick.Load() != since || !strings.Contains(log.String(), " unlogged_failures=99\n") {
 			t.Errorf("%d lines after the pause, failing since %d, want %d", d, n.sick.Load(), since)
 		}
 	})
@@ -142,7 +142,7 @@ func TestHealthLines(t *testing.T) {
 func TestHealthLineOnce(t *testing.T) {
 	for range 1000 {
 		log := new(syncbuffer.Buffer)
-		n := &node{addr: "a", log: slog.New(slog.NewTextHandler(log, nil)), reported: logthrottle.Throttle{Period: reportPause, Lines: 2}}
+		n := &node{addr: "a", log: slog.New(slog.NewTextHandler(log, nil)), reported: logthrottle.Throttle{Period: healthPeriod, Lines: healthLines}}
 		var calls sync.WaitGroup
 		for range 8 {
 			calls.Go(func() { n.reportHealth(context.DeadlineExceeded) })
