@@ -216,7 +216,7 @@ func failureOf(err error) []any {
 }
 
 // reportPause is the least time between two reports of the topology or of the secret.
-const reportPause = 5 * time.Second
+const reportPause = time.Minute
 
 // cmdDoer is a connection or a pool of connections.
 type cmdDoer interface {

@@ -24,7 +24,7 @@ const (
 	fallTime = 10 * time.Second
 	// reportPause is the least time between two log lines about failures of a source, so
 	// that a flapping source does not flood the log.
-	reportPause = 5 * time.Second
+	reportPause = time.Minute
 	// awaitLimit bounds how long the start waits for the first number: the proxy must
 	// serve even without one.
 	awaitLimit = 2 * time.Second
