@@ -7,9 +7,10 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
-// placeholder matches what a program replaces in the files of others: ${NAME}, ${NAME:-10}, $NAME or {{ }}.
+// placeholder matches the texts of templates: ${NAME}, ${NAME:-10}, $NAME and {{ }}.
 var placeholder = regexp.MustCompile(`\$\{\w{1,64}(?::?[-=?+][^{}]{0,64})?\}|^\$[A-Za-z_]\w{0,63}|\{\{.*\}\}`)
 
 // readRate reads the rate of a limit.
@@ -37,7 +38,7 @@ func number[T any](of func(*T) *limit.Text) func(*limitsDecoder, *T, *yaml.Node,
 	return func(d *limitsDecoder, to *T, n *yaml.Node, field string) { d.number(of(to), n, field, "a number") }
 }
 
-// number reads a scalar that has no place for a placeholder. Kind says what belongs there.
+// number reads a scalar that is no placeholder. Kind names the value for the error: "a rate".
 func (d *limitsDecoder) number(to *limit.Text, n *yaml.Node, field, kind string) {
 	value := resolveAlias(n)
 	found := ""
@@ -50,11 +51,11 @@ func (d *limitsDecoder) number(to *limit.Text, n *yaml.Node, field, kind string)
 	case found[0] == '{':
 		d.fail(value, plain(field), ofTemplate)
 	default:
-		d.fail(value, plain(field), "%s is a placeholder: put %s in its place first, as envsubst does", plain(found), kind)
+		d.fail(value, plain(field), "%s is a placeholder: put %s in its place first", plain(found), kind)
 	}
 }
 
-// ofTemplate says what is wrong with a value between {{ and }}.
+// ofTemplate is the mistake of a value between {{ and }}.
 const ofTemplate = "{{ }} is the placeholder of a template: fill the template in first"
 
 // otherSlots returns the key of a limit of concurrency by which other limiters give the number of slots, or "".
@@ -73,7 +74,8 @@ func otherSlots(n *yaml.Node) string {
 
 // meantSlots returns what to write in the place of a key of other limiters with the number of slots.
 func meantSlots(value *yaml.Node) string {
-	if value = resolveAlias(value); value.Kind == yaml.ScalarNode && value.Tag == "!!int" && len(value.Value) <= 5 {
+	value = resolveAlias(value)
+	if n, err := bucket.ParseDigits(value.Value); value.Kind == yaml.ScalarNode && err == nil && n >= 1 && n <= bucket.MaxSlots {
 		return "write slots: " + plain(value.Value)
 	}
 	return "write slots: 20"

@@ -82,7 +82,7 @@ type compiler struct {
 	tenants    map[string]*ruleset
 	shared     []*Limit
 	limits     []*Limit // of all tenants
-	allowing   []*Limit // of set.Limits those with action: allow, once they are needed
+	allowing   []*Limit // nil before the first call of allows
 	ordinals   map[string]int
 	tied       map[entry]bool // limits already reported as ties with an earlier one
 	// lifted are the pairs of limits of which warnLifted has warned, and comparedOverrides how many it

@@ -38,12 +38,8 @@ func (c *compiler) noteAllows() {
 // lifting describes the limit that allows at the level of b what a allows.
 func (l *Limit) lifting(b *Limit) string {
 	text := "a limit "
-	if b.Plan != l.Plan {
-		place := "among shared"
-		if b.Plan != "" {
-			place = "in plan " + b.Plan
-		}
-		text += place + " "
+	if l.Plan == "" && b.Plan != "" { // otherwise it stands where l stands
+		text += "in plan " + b.Plan + " "
 	}
 	text += "with by: [" + strings.Join(b.Level(), ", ") + "], "
 	if b.Group != "" {
@@ -83,11 +79,11 @@ func (c *compiler) warnAllow(a, b *Limit) bool {
 // allowed reports whether another limit allows all requests that match a and b.
 func (c *compiler) allowed(a, b *Limit) bool {
 	return slices.ContainsFunc(c.allows(), func(l *Limit) bool {
-		return l.Mode == b.Mode && l.Plan == b.Plan && takesPlace(l, b) && l.conditionsIn(a, b)
+		return l.Mode == b.Mode && (l.Plan == b.Plan || l.Plan == a.Plan) && takesPlace(l, b) && l.conditionsIn(a, b)
 	})
 }
 
-// allows returns the limits with action: allow of plans and of all.
+// allows returns the limits with action: allow, but for those of overrides.
 func (c *compiler) allows() []*Limit {
 	if c.allowing == nil {
 		c.allowing = []*Limit{}

@@ -94,10 +94,9 @@ var cellAlerts = []Alert{
 	{
 		Name:     "LimitgateLimitsDiffer",
 		Severity: Ticket,
-		Expr:     `count by (job) (count by (job, version) (limitgate_config_info)) > 1`,
-		For:      "10m",
+		Expr:     `count by (job) (count by (job, version) (limitgate_config_info and limitgate_config_info offset 10m)) > 1`,
 		Summary:  "Proxies have used different limits for 10 minutes.",
-		Meaning:  "A change has reached some of the proxies. A caller is decided by whichever it is connected to, and they count in the same buckets. The value is the number of versions.",
+		Meaning:  "A change has reached some of the proxies. Each proxy decides by its own limits, and all count in the same buckets. The value is the number of versions that were in use 10 minutes ago and are now.",
 		Section:  "Proxies have different limits",
 		Cases: []Case{{
 			Series: []Series{
@@ -108,6 +107,17 @@ var cellAlerts = []Alert{
 			Labels: ofJob,
 			Fires:  []string{"21m"},
 			Quiet:  []string{"9m", "15m", "30m"},
+		}, { // a table that changes often, and a proxy that is scraped later
+			Series: []Series{
+				{of("limitgate_config_info", `version="v1"`), hold(1, 8) + " stale"},
+				{of("limitgate_config_info", `version="v2"`), "_x8 " + hold(1, 8) + " stale"},
+				{of("limitgate_config_info", `version="v3"`), "_x16 " + hold(1, 20)},
+				{`limitgate_config_info{job="limitgate",instance="b",version="v1"}`, hold(1, 9) + " stale"},
+				{`limitgate_config_info{job="limitgate",instance="b",version="v2"}`, "_x9 " + hold(1, 8) + " stale"},
+				{`limitgate_config_info{job="limitgate",instance="b",version="v3"}`, "_x17 " + hold(1, 20)},
+			},
+			Labels: ofJob,
+			Quiet:  []string{"8m", "12m", "16m", "20m", "30m"},
 		}},
 	},
 }
