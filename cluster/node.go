@@ -43,7 +43,7 @@ type node struct {
 	health   sync.Mutex // guards degraded and unlogged, and changes of sick
 	// degraded is set while the last line about health in the log reports the node as failing.
 	degraded bool
-	unlogged int // the failures without a line since then
+	unlogged int // the outages without a line since the last one that has one
 }
 
 // clientOptions returns the options of every client connection: there are no retries, and
@@ -168,14 +168,15 @@ func (s *Store) adoptOrphans(t *topology) {
 }
 
 // A node whose calls alternate between failures and answers has healthLines pairs of lines in healthPeriod. The second
-// one is for an outage behind a short failure. The breaker of a node that stays away has a line of its own.
+// pair is for an outage behind a short failure. The line of an outage behind two short failures may be healthPeriod
+// late. The line about an open breaker is not.
 const (
 	healthPeriod = time.Minute
 	healthLines  = 2
 )
 
-// reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy. Failures without a
-// line, which the bound on lines causes, are counted in the next one.
+// reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy. The next line counts
+// the outages that have none.
 func (n *node) reportHealth(err error) {
 	if err == nil && n.sick.Load() == 0 {
 		return // the usual case, without a lock
@@ -195,8 +196,14 @@ func (n *node) reportHealth(err error) {
 		case n.degraded:
 		case n.reported.Allow():
 			attrs := append([]any{"node", n.addr}, failureOf(err)...)
+			if !began {
+				n.unlogged-- // the present one
+			}
 			if n.unlogged > 0 {
-				attrs = append(attrs, "unlogged_failures", n.unlogged)
+				attrs = append(attrs, "unlogged_outages", n.unlogged)
+			}
+			if n.reported.Used() {
+				attrs = append(attrs, "next_line", "further outages of this node have no line for up to "+healthPeriod.String())
 			}
 			n.degraded, n.unlogged = true, 0
 			n.log.Warn("store degraded, using backstop", attrs...)

@@ -132,7 +132,7 @@ func TestHealthLines(t *testing.T) {
 		time.Sleep(healthPeriod)
 		n.reportHealth(context.DeadlineExceeded)
 		n.reportHealth(context.DeadlineExceeded)
-		if d := strings.Count(log.String(), "degraded"); d != 3 || n.sick.Load() != since || !strings.Contains(log.String(), " unlogged_failures=99\n") {
+		if d := strings.Count(log.String(), "degraded"); d != 3 || n.sick.Load() != since || !strings.Contains(log.String(), " unlogged_outages=98\n") {
 			t.Errorf("%d lines after the pause, failing since %d, want %d", d, n.sick.Load(), since)
 		}
 	})

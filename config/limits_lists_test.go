@@ -48,7 +48,7 @@ tenants:
 		}
 		sets[i] = set
 	}
-	if got, _ := limit.Changes(sets[0], sets[1]); len(got) > 0 {
+	if got := limit.Changes(sets[0], sets[1]); len(got) > 0 {
 		t.Errorf("written out, it has other limits: %q", got)
 	}
 	parts, err := config.SplitLimits("limits.yaml", []byte(file))

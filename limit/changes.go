@@ -14,22 +14,21 @@ const mostChanges = 20
 // Changes describes for people how a set differs from the one before it: the limits of plans, the
 // shared limits and the overrides that came, went or changed, and tenants of another plan. A set
 // that is new on trial is described in place of the one beside which it is tried. Changes returns at
-// most mostChanges lines, and one that counts the others. Gone counts the limits, plans and listed tenants that
-// are there no more; those of a plan or a tenant that is gone count with it.
-func Changes(before, after *Set) (lines []string, gone int) {
+// most mostChanges lines, and one that counts the others.
+func Changes(before, after *Set) []string {
 	c := changes{most: mostChanges}
 	if t := after.trial.set; t != nil && (before.trial.set == nil || before.trial.set.Version != t.Version) {
 		after = t
 	}
 	c.sets(before, after)
-	lines = make([]string, len(c.found))
+	lines := make([]string, len(c.found))
 	for i := range c.found {
 		lines[i] = c.found[i].Text
 	}
 	if c.more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", c.more))
 	}
-	return lines, c.gone
+	return lines
 }
 
 // Difference is a line of Changes that is about one limit.
@@ -56,7 +55,6 @@ type changes struct {
 	byLimit bool // only lines about one limit count
 	found   []Difference
 	more    int // lines beyond most
-	gone    int // limits, plans and tenants that are there no more
 }
 
 // add adds a line about a limit; of an empty id it is about none. Tenant is that of an override.
@@ -81,7 +79,6 @@ func (c *changes) sets(before, after *Set) {
 			c.add("", "", "plan %s is new", plan)
 			c.each("plan "+plan+": ", "", nil, is.ownLimits())
 		case is == nil:
-			c.gone++
 			c.add("", "", "plan %s is gone", plan)
 			c.each("plan "+plan+": ", "", was.ownLimits(), nil)
 		default:
@@ -108,7 +105,6 @@ func (c *changes) tenants(before, after *Set) {
 			c.add("", tenant, "tenant %s is new", tenant)
 			c.each(what, tenant, nil, is.overridden(is))
 		case is == nil:
-			c.gone++
 			c.add("", tenant, "tenant %s is not listed any more", tenant)
 			c.each(what, tenant, was.overridden(was), nil)
 		default:
@@ -159,7 +155,6 @@ func (c *changes) plan(what string, was, is *ruleset) {
 func (c *changes) compare(what, tenant string, before, after []*Limit) {
 	for _, was := range before {
 		if is := withID(after, was.ID); is == nil {
-			c.gone++
 			c.add(was.ID, tenant, "%s%s %s is gone", what, was.ID, was.Describe())
 		} else if all := differences(was, is); len(all) > 0 {
 			c.add(was.ID, tenant, "%s%s %s", what, was.ID, strings.Join(all, ", "))

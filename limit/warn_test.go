@@ -51,7 +51,7 @@ func TestWarnWords(t *testing.T) {
 		}
 	}
 	before, after := parse(t, file("rate: 1/s")), parse(t, file("rate: 1/s, warn: 80%"))
-	if lines, _ := limit.Changes(before, after); len(lines) != 1 || lines[0] != "plan p: a warn never -> 80%" {
+	if lines := limit.Changes(before, after); len(lines) != 1 || lines[0] != "plan p: a warn never -> 80%" {
 		t.Errorf("changes %q", lines)
 	}
 	if lines := limit.Loosened(before, after, nil); len(lines) != 0 {

@@ -38,6 +38,14 @@ func (t *Throttle) Allow() bool {
 	return true
 }
 
+// Used reports whether the period has all of its lines.
+func (t *Throttle) Used() bool {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.used >= max(t.Lines, 1) && now.Sub(t.since) < t.Period
+}
+
 // Reset begins a period: the trouble is over, and what comes next is new.
 func (t *Throttle) Reset() {
 	t.mu.Lock()

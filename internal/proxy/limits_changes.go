@@ -58,7 +58,7 @@ func (c *changeLog) run(ctx context.Context) error {
 // compare logs how the set in use differs from the last one, and reports whether it does.
 func (c *changeLog) compare() bool {
 	set := c.next.Load()
-	changes, _ := limit.Changes(c.last, set)
+	changes := limit.Changes(c.last, set)
 	c.last = set
 	if len(changes) == 0 {
 		return false

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -60,19 +61,42 @@ func reload(source limitsSource, by string, log *slog.Logger) error {
 	return err
 }
 
-// logReload logs the changes from one set to the next. Failed is the error before. A file that lost some of its limits
-// may have been cut off, which the line says as a warning.
+// logReload logs the changes from one set to the next. Failed is the error before. The line is a warning if there are
+// fewer limits or plans, or a tenth of the tenants is gone: the file may have been cut off.
 func logReload(log *slog.Logger, failed string, before, after *limit.Set, attrs ...any) {
-	changes, gone := limit.Changes(before, after)
+	changes := limit.Changes(before, after)
 	if len(changes) == 0 && failed != "" {
 		changes = []string{"none, and the limits have no error any more"}
 	}
 	attrs = append(attrs, "changes", strings.Join(changes, "; "))
-	if gone == 0 {
+	lost := lostParts(before, after)
+	if lost == "" {
 		log.Info(reloaded, attrs...)
 		return
 	}
-	log.Warn(reloaded, append(attrs, "gone", gone, "advice", "limits, plans or tenants that were there are gone: see whether the file is whole")...)
+	log.Warn(reloaded, append(attrs, "fewer", lost, "advice", "see whether the file is whole")...)
+}
+
+// lostParts describes the parts of which a set has fewer than the one before, or a set on trial if that is new. It
+// returns "" if there are none but a few tenants.
+func lostParts(before, after *limit.Set) string {
+	if trial, _ := after.Trial(); trial != nil {
+		after = trial
+	}
+	var lost []string
+	for _, part := range []struct {
+		name            string
+		was, is, allows int
+	}{
+		{"limits", len(before.Limits), len(after.Limits), 0},
+		{"plans", before.Plans(), after.Plans(), 0},
+		{"tenants", before.Tenants(), after.Tenants(), before.Tenants() / 10},
+	} {
+		if part.was-part.is > part.allows {
+			lost = append(lost, fmt.Sprintf("%d of %d %s", part.was-part.is, part.was, part.name))
+		}
+	}
+	return strings.Join(lost, ", ")
 }
 
 // reloaded is the line about limits that came into use.

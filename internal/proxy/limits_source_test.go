@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ func TestReload(t *testing.T) {
 		{"changed", limitsOfRate("20/s"), false, "", "tenant 10/s burst 10 -> 20/s burst 20"},
 		{"aborted", limitsOfRate("20/s"), true, "was taken back, and waits for another file: it denies; change the file, or restore that of version " + first + ", which is in use", ""},
 		{"restored", limitsOfRate("10/s"), false, "", `changes="none, and the limits have no error any more"`},
-		{"cut off", "version: 1\ndefault_plan: free\nplans:\n  free: []\n", false, "", `level=WARN msg="limits reloaded"`},
+		{"cut off", "version: 1\ndefault_plan: free\nplans:\n  free: []\n", false, "", `fewer="1 of 1 limits" advice="see whether the file is whole"`},
 		{"whole again", limitsOfRate("10/s"), false, "", `level=INFO msg="limits reloaded"`},
 		{"bad", limitsOfRate("0/s"), false, "rate of zero", ""},
 		{"good again", limitsOfRate("10/s"), false, "", `changes="none, and the limits have no error any more"`},
@@ -65,6 +66,37 @@ func TestReload(t *testing.T) {
 		}
 		if line := out.String()[logged:]; (line == "") != (row.line == "") || !strings.Contains(line, row.line) {
 			t.Errorf("%s: logged %q", row.name, line)
+		}
+	}
+}
+
+// TestLostParts: a file that is cut off has fewer limits, plans or tenants, and a rename, a limit more and a tenant of
+// many that leaves are no loss.
+func TestLostParts(t *testing.T) {
+	parse := func(text string) *limit.Set {
+		t.Helper()
+		set, _, err := config.ParseLimits("f", []byte(text), limit.CompileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	const head = "version: 1\ndefault_plan: p\nplans:\n  p: [{id: a, by: [tenant], rate: 1/s}]\n"
+	const pro = "  pro: [{id: b, by: [tenant], rate: 2/s}]\n"
+	tenants := "tenants:\n"
+	for i := range 20 {
+		tenants += fmt.Sprintf("  t%d: {}\n", i)
+	}
+	for name, row := range map[string]struct{ before, after, want string }{
+		"the same":       {head + pro + tenants, head + pro + tenants, ""},
+		"more":           {head, head + pro, ""},
+		"a rename":       {head + pro, head + strings.Replace(pro, "id: b", "id: c", 1), ""},
+		"a tenant":       {head + tenants, head + tenants[:len(tenants)-len("  t19: {}\n")], ""},
+		"tenants cut":    {head + pro + tenants, head + pro + tenants[:len("tenants:\n  t1: {}\n")], "19 of 20 tenants"},
+		"all behind cut": {head + pro + tenants, head, "1 of 2 limits, 1 of 2 plans, 20 of 20 tenants"},
+	} {
+		if got := lostParts(parse(row.before), parse(row.after)); got != row.want {
+			t.Errorf("%s: got %q, want %q", name, got, row.want)
 		}
 	}
 }
