@@ -171,7 +171,7 @@ func (s *Store) adoptOrphans(t *topology) {
 // pair is for an outage behind a short failure. The line of an outage behind two short failures may be healthPeriod
 // late. The line about an open breaker is not.
 const (
-	healthPeriod = time.Minute
+	healthPeriod = 20 * time.Second
 	healthLines  = 2
 )
 

@@ -113,6 +113,7 @@ var yamlMistakeRows = []struct{ name, old, new, want string }{
 	{"a template in quotes", "100/s", `"{{ .Values.rate }}/s"`, "7: plans.free[0].rate: {{ }} is the placeholder of a template: fill the template in first"},
 	{"a placeholder for a burst", "100/s", "100/s\n      burst: ${BURST}", "8: plans.free[0].burst: ${BURST} is a placeholder: put a number in its place first"},
 	{"limit of concurrency", "100/s", "100/s\n    - {id: c, by: [tenant], algorithm: concurrency, limit: 5}", "8: plans.free[1].limit: unknown key; write slots: 5"},
+	{"a key without a name", "100/s", "100/s\n      \"\": 3", "8: plans.free[0].: unknown key; the keys are "},
 	{"too many for slots", "100/s", "100/s\n    - {id: c, by: [tenant], algorithm: concurrency, quota: 99999}", "8: plans.free[1].quota: unknown key; write slots: 20"},
 	{"max of concurrency", "100/s", "100/s\n    - {id: c, by: [tenant], algorithm: concurrency, max: many}", "8: plans.free[1].max: unknown key; write slots: 20"},
 	{"two rates of an override", "    plan: free\n", "    plan: free\n    overrides: {tenant: {rate: [1/s, 2/m]}}\n", "for a further one, write another limit in the plan, with group: NAME"},

@@ -33,7 +33,7 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "a comma ends a value in braces: write numbers without commas, rate: 1000/s")
 			return
 		}
-		if read == nil && key.Value == otherSlots(resolveAlias(n)) {
+		if read == nil && key.Value != "" && key.Value == otherSlots(resolveAlias(n)) {
 			d.fail(key, plain(field), "unknown key; %s", meantSlots(value))
 			return
 		}

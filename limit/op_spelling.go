@@ -52,9 +52,11 @@ func SpellingOf(op string, uses []OpUse) (s OpSpelling, found bool) {
 			held, counted = held || holds, counted || use.Counts
 		}
 	}
-	for _, use := range uses {
-		if use.Pattern != "" && sent.means(use.Pattern, held, &s) {
-			return s, true
+	for _, prefixes := range [...]bool{false, true} { // a whole op before the beginning of ops
+		for _, use := range uses {
+			if use.Pattern != "" && strings.HasSuffix(use.Pattern, "*") == prefixes && sent.means(use.Pattern, held, &s) {
+				return s, true
+			}
 		}
 	}
 	if usual := usualOp(op); counted && sent.separator != "" && usual != op && usual != "" {

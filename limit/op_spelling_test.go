@@ -43,6 +43,8 @@ func TestSpellingOf(t *testing.T) {
 		{conditions, "POST /pkg.Service/Do", "/pkg.Service/Do", "/pkg.Service/Do", "it has a method, and the condition has none"},
 		{conditions, "get /a", "GET /A/", "GET /A/", small},
 		{conditions, "delete /x", "DELETE /x", "DELETE *", small},
+		{patterns("GET /*", "POST /exports"), "/exports", "POST /exports", "POST /exports", noMethod},
+		{patterns("POST /exp*", "POST /*"), "post /exports", "POST /exports", "POST /exp*", small},
 		{patterns("POST /*"), "post /x", "POST /x", "POST /*", small},
 		{patterns("GET /search?type=img*", "GET /search"), "get /search", "GET /search", "GET /search", small},
 

@@ -101,9 +101,14 @@ func (d *decision) refused() bool {
 	return !d.Allowed && d.RetryAfter < 0 && d.Source == limit.SourcePolicy.String()
 }
 
+// explainTimeout bounds how long check waits for warnings: it has the decision.
+const explainTimeout = time.Second
+
 // explain returns the verdict of RL.EXPLAIN about a refusal, or "", and the warnings about the request. A user who
 // may check need not have the right to ask: there is no verdict and no warning then.
 func (d *decision) explain(ctx context.Context, client *redis.Client, args []string) (verdict string, warnings []string) {
+	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
+	defer cancel()
 	reply, err := client.Do(ctx, wordsOf("RL.EXPLAIN", args)...).Result()
 	if err != nil {
 		return "", nil

@@ -74,12 +74,12 @@ func rawPaths(ops []limiter.HotOperation, limits []*limit.Limit) (route string, 
 // routeOf returns an operation with {id} in place of each segment of its path that has a digit, but not of a
 // version such as v1. A query is cut off. A method of gRPC is a route: its package may have a version.
 func routeOf(op string) string {
+	op, _, _ = strings.Cut(op, "?")
 	begin := strings.IndexByte(op, '/')
 	if begin < 0 || begin == 0 && strings.Count(op, "/") == 2 && strings.Contains(op, ".") {
 		return op
 	}
-	path, _, _ := strings.Cut(op[begin:], "?")
-	segments := strings.Split(path, "/")
+	segments := strings.Split(op[begin:], "/")
 	for i, s := range segments {
 		if strings.ContainsAny(s, "0123456789") && !isVersion(s) {
 			segments[i] = "{id}"

@@ -15,9 +15,10 @@ import (
 const (
 	// sampledQuiet is the shortest time between two lines about the same mistake.
 	sampledQuiet = time.Hour
-	// sampledNames bounds the names of dimensions, the ops and the mistakes that are remembered: further ones are
-	// not compared, as a client may send any.
-	sampledNames = 1024
+	// sampledNames and sampledOps bound the names of dimensions, the ops and the mistakes that are remembered:
+	// further ones are not compared, as a client may send any.
+	sampledNames = 256
+	sampledOps   = 1024
 	// sampledLines is how many names of dimensions, and how many spellings of ops, have a line in sampledQuiet.
 	sampledLines = 8
 	// sampledUses bounds the conditions on the op that an op is compared with.
@@ -29,7 +30,7 @@ const (
 	swappedLine = commands.SwappedText + ", and these requests share the limits of a tenant of that name"
 	absentLine  = "requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op"
 	unheldLine  = "slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds"
-	spelledLine = "limits take the op of requests for another one: send a method in capitals, a blank and the template of the route, without the query"
+	spelledLine = "limits take the op of requests for another one: send it as the limits spell it"
 	unknownLine = "requests have a dimension that no limit uses: a limit uses one of nearly that name"
 )
 
@@ -67,7 +68,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 func (s *sampledRequests) look(req *limit.Request) {
 	set := s.limits()
 	if commands.Swapped(req) && s.swapped.Allow() {
-		s.log.Warn(swappedLine, "tenant", routeOf(req.Tenant)) // addresses and secrets may be in a path
+		s.log.Warn(swappedLine, "op", req.Op) // addresses and secrets may be in the route
 	}
 	if name, value := absentValue(req); name != "" && !set.Lists(value) && s.absent.Allow() {
 		s.log.Warn(absentLine, "dimension", name, "value", value)
@@ -132,9 +133,11 @@ func (s *sampledRequests) use(set *limit.Set) {
 	}
 }
 
-// nearDim returns the dimension that a name means, or "".
+// nearDim returns the dimension that a name means, or "", also if another decision compares at the moment: none waits.
 func (s *sampledRequests) nearDim(set *limit.Set, name string) string {
-	s.mu.Lock()
+	if !s.mu.TryLock() {
+		return ""
+	}
 	defer s.mu.Unlock()
 	s.use(set)
 	near, known := s.dims[name]
@@ -145,14 +148,17 @@ func (s *sampledRequests) nearDim(set *limit.Set, name string) string {
 	return near
 }
 
-// spelling returns how the op of a request differs from one that limits of its tenant use, or none.
+// spelling returns how the op of a request differs from one that limits of its tenant use, or none, also if another
+// decision compares at the moment.
 func (s *sampledRequests) spelling(set *limit.Set, req *limit.Request) limit.OpSpelling {
 	key := planOp{set.Plan(req.Tenant), req.Op}
-	s.mu.Lock()
+	if !s.mu.TryLock() {
+		return limit.OpSpelling{}
+	}
 	defer s.mu.Unlock()
 	s.use(set)
 	of, known := s.ops[key]
-	if known || len(s.ops) == sampledNames {
+	if known || len(s.ops) == sampledOps {
 		return of
 	}
 	uses, known := s.uses[key.plan]

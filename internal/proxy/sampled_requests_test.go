@@ -16,10 +16,10 @@ import (
 
 // TestSampledRequests: mistakes of clients have a line each, once an hour, and requests in order have none.
 func TestSampledRequests(t *testing.T) {
-	const swapped = `msg="the tenant is a route, and the op is none: the order is tenant op ip, and these requests share the limits of a tenant of that name" tenant="GET /a/{id}"`
+	const swapped = `msg="the tenant is a route, and the op is none: the order is tenant op ip, and these requests share the limits of a tenant of that name" op=acme`
 	const unknown = `dimension=usr used=user`
 	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
-	const spelled = `msg="limits take the op of requests for another one: send a method in capitals, a blank and the template of the route, without the query" reason=`
+	const spelled = `msg="limits take the op of requests for another one: send it as the limits spell it" reason=`
 	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h}, {id: c, by: [tenant], group: c, when: {op: "POST /b*"}, rate: 1000/h}`)
 	dims := func(names ...string) (all []limit.Dim) {
 		for _, name := range names {
@@ -93,7 +93,7 @@ func TestSampledNames(t *testing.T) {
 		s.look(&limit.Request{Tenant: "t", Op: fmt.Sprint("get /", i), Dims: []limit.Dim{{Name: fmt.Sprint("user-", i), Value: "x"}}})
 		s.mayLog(&s.unknown, fmt.Sprint(i))
 	}
-	if len(s.dims) != sampledNames || len(s.ops) != sampledNames || len(s.lines) != sampledNames {
+	if len(s.dims) != sampledNames || len(s.ops) != sampledOps || len(s.lines) != sampledNames {
 		t.Errorf("%d names, %d ops and %d mistakes", len(s.dims), len(s.ops), len(s.lines))
 	}
 }
