@@ -18,6 +18,7 @@ plans:
     - {id: hourly, by: [tenant], rate: 1000/h, algorithm: fixed_window}
     - {id: user, by: [tenant, user], rate: 3/2s, burst: 3, missing: deny}
     - {id: most, by: [tenant, user], when: {user: v}, group: most, rate: 9/s, max_cost: 1}
+    - {id: pay, by: [tenant], when: {op: "POST /pay"}, group: pay, rate: 9/s}
 shared:
   - {id: banned, when: {tenant: evil}, action: deny}
 `)
@@ -32,6 +33,10 @@ shared:
 		if !strings.Contains(out, row.want) || errs != "" {
 			t.Errorf("%s: %s%s", row.words, out, errs)
 		}
+	}
+	const spelled = "limitgate check: limits take the op \"post /pay\" for another one than \"POST /pay\": its method is in small letters (warning)\n"
+	if out, errs, code := run(t, nil, "check", "--addr", p.addr, "r", "post /pay", "-", "1", "DIM", "user", "u"); code != 0 || errs != spelled {
+		t.Errorf("another spelling: exit %d: %s%s", code, out, errs)
 	}
 	if out, errs, _ := run(t, nil, "check", "--addr", p.addr, "evil", "op", "-", "1", "DIM", "user", "u"); out != "denied by banned, which refuses such requests (source policy)\n" || errs != "" {
 		t.Errorf("a ban: %s%s", out, errs)
