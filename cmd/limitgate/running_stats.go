@@ -79,13 +79,15 @@ func runStats(ctx context.Context, env *environment, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	p := statsPrinter{w: env.stdout, asJSON: flags.asJSON}
+	asked := again{env: env, name: "stats", flags: &flags}
 	for {
 		now, err := askStats(ctx, client, &flags)
+		goesOn := asked.after(err)
 		if err == nil {
 			err = p.print(now)
 		}
-		if err != nil && ctx.Err() == nil {
-			return fail(env, fmt.Errorf("stats: %w", err))
+		if err != nil && !goesOn && ctx.Err() == nil {
+			return fail(env, fmt.Errorf("stats: %w", explainDial(flags.addr, err)))
 		}
 		if !run.Sleep(ctx, flags.every) {
 			return exitOK
@@ -99,7 +101,7 @@ func askStats(ctx context.Context, client *redis.Client, flags *runningFlags) (*
 	defer cancel()
 	text, err := client.Info(ctx).Result()
 	if err != nil {
-		return nil, explainDial(flags.addr, err)
+		return nil, err
 	}
 	return parseStats(text, flags.addr, time.Now())
 }
