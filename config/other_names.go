@@ -12,7 +12,7 @@ import (
 // likely one first. Variables and keys of the settings file are looked up as flags.
 var otherNames = map[string][]string{
 	"--port": flagsOfAddress, "--p": flagsOfAddress, "--host": flagsOfAddress, "--bind": flagsOfAddress, "--address": flagsOfAddress, "--addr": flagsOfAddress, "--server": flagsOfAddress,
-	"--listen-port": flagsOfAddress, "--listen-addr": flagsOfAddress, "--listen-address": flagsOfAddress, "--listen": {"--addr"}, "--redis": {"--addr"},
+	"--listen-port": flagsOfAddress, "--listen-addr": flagsOfAddress, "--listen-address": flagsOfAddress, "--listen": {"--addr"},
 	"--password": flagsOfPassword, "--pass": flagsOfPassword, "--auth": flagsOfPassword, "--a": flagsOfPassword, "--redis-password": {"--redis-password-file"}, "--redis-pass": {"--redis-password-file"},
 	"--username": {"--user", "--redis-user"}, "--user": {"--redis-user"},
 	"--config": {"--limits"}, "--file": {"--limits"}, "--rules": {"--limits"}, "--policy": {"--limits"},

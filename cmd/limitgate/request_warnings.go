@@ -11,31 +11,17 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// usedByLimits is what limits count by or have conditions on.
+// usedByLimits has the dimensions and the ops that limits count by or have conditions on.
 type usedByLimits struct {
 	dims map[string]bool
 	ops  []limit.OpUse
 }
 
-// opPattern matches the condition on the op among those of a limit.
-var opPattern = regexp.MustCompile(`(?:^|, )op: (.*?)(?:, [\w.-]+: |$)`)
-
-// add adds what a limit uses, by its level and its conditions as they are described.
-func (used *usedByLimits) add(level, when string) {
-	if used.dims == nil {
-		used.dims = map[string]bool{}
-	}
+// addDims adds the dimensions of a limit, by its level and its conditions as they are described.
+func (used usedByLimits) addDims(level, when string) {
 	level, _, _ = strings.Cut(level, " (group ")
-	names := strings.FieldsFunc(level, func(r rune) bool { return r == '|' || r == ',' || r == ' ' })
-	for _, name := range names {
+	for name := range strings.FieldsFuncSeq(level, func(r rune) bool { return r == '|' || r == ',' || r == ' ' }) {
 		used.dims[name] = true
-	}
-	op := limit.OpUse{Counts: slices.Contains(names, "op")}
-	if m := opPattern.FindStringSubmatch(when); m != nil {
-		op.Pattern = m[1]
-	}
-	if op != (limit.OpUse{}) {
-		used.ops = append(used.ops, op)
 	}
 	for {
 		before, after, found := strings.Cut(when, ": ")
@@ -47,9 +33,22 @@ func (used *usedByLimits) add(level, when string) {
 	}
 }
 
+// opPattern matches the condition on the op among those of a limit.
+var opPattern = regexp.MustCompile(`(?:^|, )op: (.*?)(?:, [\w.-]+: |$)`)
+
+// describedUse returns the use that a limit makes of the op, by its level and its conditions as they are described.
+func describedUse(level, when string) limit.OpUse {
+	level, _, _ = strings.Cut(level, " (group ")
+	use := limit.OpUse{Counts: slices.Contains(strings.FieldsFunc(level, func(r rune) bool { return r == '|' || r == ',' || r == ' ' }), "op")}
+	if m := opPattern.FindStringSubmatch(when); m != nil {
+		use.Pattern = m[1]
+	}
+	return use
+}
+
 // requestWarnings returns a warning for a tenant and an op or ip that seem to be swapped, for an op in another spelling
 // than limits have, and for each dimension of a request that no limit of its tenant uses.
-func requestWarnings(req *limit.Request, used *usedByLimits) (warnings []string) {
+func requestWarnings(req *limit.Request, used usedByLimits) (warnings []string) {
 	var names []string
 	for name := range used.dims {
 		if !limit.ReservedDim(name) {
@@ -60,11 +59,11 @@ func requestWarnings(req *limit.Request, used *usedByLimits) (warnings []string)
 	if commands.Swapped(req) {
 		warnings = append(warnings, commands.SwappedText)
 	}
-	if commands.AddressFirst(req) {
+	if used.dims["ip"] && commands.AddressFirst(req) {
 		warnings = append(warnings, commands.AddressFirstText)
 	}
-	if meant := limit.MeantOp(req.Op, used.ops); meant != "" {
-		warnings = append(warnings, fmt.Sprintf("limits take the op %q for another one than %q: %s", req.Op, meant, limit.OpAdvice))
+	if s, found := limit.SpellingOf(req.Op, used.ops); found {
+		warnings = append(warnings, fmt.Sprintf("limits take the op %s for another one than %s: %s", limit.Quote(req.Op), limit.Quote(s.Meant), s.Reason))
 	}
 	for _, d := range req.Dims {
 		if !used.dims[d.Name] {
@@ -76,9 +75,10 @@ func requestWarnings(req *limit.Request, used *usedByLimits) (warnings []string)
 
 // warningsOfSet does the same by the limits of a file.
 func warningsOfSet(req *limit.Request, set *limit.Set) []string {
-	used := &usedByLimits{}
+	used := usedByLimits{dims: map[string]bool{}}
 	for _, l := range set.TenantLimits(req.Tenant) {
-		used.add(l.DescribeLevel(), strings.Join(l.When(), ", "))
+		used.addDims(l.DescribeLevel(), strings.Join(l.When(), ", "))
+		used.ops = append(used.ops, l.OpUse())
 	}
 	return requestWarnings(req, used)
 }
@@ -90,9 +90,13 @@ func warningsOfReply(args []string, reply any) []string {
 		return nil
 	}
 	req.Tenant = fieldText(reply, "tenant")
-	used := &usedByLimits{}
+	used := usedByLimits{dims: map[string]bool{}}
 	for _, l := range fieldList(reply, "limits") {
-		used.add(fieldText(l, "level"), fieldText(l, "when"))
+		level, when := fieldText(l, "level"), fieldText(l, "when")
+		used.addDims(level, when)
+		if fieldText(l, "mode") != limit.ModeOff.String() {
+			used.ops = append(used.ops, describedUse(level, when))
+		}
 	}
 	return requestWarnings(&req, used)
 }

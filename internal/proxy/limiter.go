@@ -29,7 +29,7 @@ func (p *Proxy) newLimiter(store limiter.Store, addrs *limit.AddrHasher) *limite
 		Instances:    p.count.Healthy,
 		Trial:        p.rolloutWatch.comparison.Observe,
 		Unlisted:     p.limits.Unlisted(),
-		Sample:       newSampledRequests(p.limits.Set, p.log).look,
+		Sample:       newSampledRequests(p.limits.Set, p.limits.Unlisted() != nil, p.log).look,
 		// A decision in this process costs as little as a lookup in the deny cache, so a
 		// memory store has none.
 		DenyCacheSize: p.denyCacheSize(),

@@ -16,7 +16,7 @@ import (
 )
 
 // setOf returns limits of one plan.
-func setOf(t *testing.T, limits string) *limit.Set {
+func setOf(t testing.TB, limits string) *limit.Set {
 	set, _, err := config.ParseLimits("f", []byte("version: 1\ndefault_plan: p\nplans: {p: ["+limits+"]}\ntenants: {\"null\": {}}\n"), limit.CompileOptions{})
 	if err != nil {
 		t.Fatal(err)

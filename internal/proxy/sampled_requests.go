@@ -15,37 +15,52 @@ import (
 const (
 	// sampledQuiet is the shortest time between two lines about the same mistake.
 	sampledQuiet = time.Hour
-	// sampledNames bounds the names of dimensions, and the ops, that are remembered: further ones are not
-	// compared, as a client may send any.
+	// sampledNames bounds the names of dimensions, the ops and the mistakes that are remembered: further ones are
+	// not compared, as a client may send any.
 	sampledNames = 1024
-	// sampledLines is how many names of dimensions, and how many ops, have a line in sampledQuiet.
+	// sampledLines is how many names of dimensions, and how many spellings of ops, have a line in sampledQuiet.
 	sampledLines = 8
+	// sampledUses bounds the conditions on the op that an op is compared with.
+	sampledUses = 256
 )
 
-const swappedLine = commands.SwappedText + ", and these requests share the limits of a tenant of that name"
+// The lines about mistakes of clients.
+const (
+	swappedLine = commands.SwappedText + ", and these requests share the limits of a tenant of that name"
+	absentLine  = "requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op"
+	unheldLine  = "slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds"
+	spelledLine = "limits take the op of requests for another one: send a method in capitals, a blank and the template of the route, without the query"
+	unknownLine = "requests have a dimension that no limit uses: a limit uses one of nearly that name"
+)
 
 // sampledRequests looks for requests that a client sends by mistake, and that are valid.
 type sampledRequests struct {
 	limits func() *limit.Set
-	log    *slog.Logger
+	// partial reports that the limits may not list a tenant that the table has.
+	partial bool
+	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
 	swapped, unknown, spelled, absent, unheld logthrottle.Throttle
 
-	mu   sync.Mutex           // guards the fields below
-	set  *limit.Set           // the limits of the others
-	uses []limit.OpUse        // of the op, each once
-	dims map[string]*nearName // by the name of a dimension
-	ops  map[string]*nearName // by an op
+	mu    sync.Mutex // guards the fields below
+	set   *limit.Set // the limits that dims, uses and ops belong to
+	dims  map[string]string
+	uses  map[string][]limit.OpUse // by plan
+	ops   map[planOp]limit.OpSpelling
+	lines map[string]*logthrottle.Throttle // by mistake; they outlive a set
 }
 
-// nearName is a name that limits use and that is near to one that they do not use, or "".
-type nearName struct {
-	name  string
-	lines logthrottle.Throttle
-}
+// planOp is an op of tenants of a plan.
+type planOp struct{ plan, op string }
 
-func newSampledRequests(limits func() *limit.Set, log *slog.Logger) *sampledRequests {
-	return &sampledRequests{limits: limits, log: log, swapped: logthrottle.Throttle{Period: sampledQuiet}, unknown: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, spelled: logthrottle.Throttle{Period: sampledQuiet, Lines: sampledLines}, absent: logthrottle.Throttle{Period: sampledQuiet}, unheld: logthrottle.Throttle{Period: sampledQuiet}}
+func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger) *sampledRequests {
+	few := func(lines int) logthrottle.Throttle {
+		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
+	}
+	return &sampledRequests{
+		limits: limits, partial: partial, log: log, swapped: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1),
+		lines: map[string]*logthrottle.Throttle{},
+	}
 }
 
 // look logs the mistakes of a request, each at most once an hour. It is safe for concurrent use.
@@ -55,25 +70,40 @@ func (s *sampledRequests) look(req *limit.Request) {
 		s.log.Warn(swappedLine, "tenant", routeOf(req.Tenant)) // addresses and secrets may be in a path
 	}
 	if name, value := absentValue(req); name != "" && !set.Lists(value) && s.absent.Allow() {
-		s.log.Warn("requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op", "dimension", name, "value", value)
+		s.log.Warn(absentLine, "dimension", name, "value", value)
 	}
-	if req.Hold == limit.HoldSlot && !set.HoldsSlots(req.Tenant) && s.unheld.Allow() {
-		s.log.Warn("slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds", "tenant", req.Tenant, "plan", set.Plan(req.Tenant))
+	if req.Hold == limit.HoldSlot && !set.HoldsSlots(req.Tenant) && (set.Lists(req.Tenant) || !s.partial) && s.unheld.Allow() {
+		s.log.Warn(unheldLine, "tenant", req.Tenant, "plan", set.Plan(req.Tenant))
 	}
-	op, dims := s.meantBy(set, req)
-	if op != nil && op.name != "" && op.lines.Allow() && s.spelled.Allow() {
-		s.log.Warn("limits take the op of requests for another one than is meant: "+limit.OpAdvice, "op", shownOp(req.Op), "meant", routeOf(op.name))
+	if of := s.spelling(set, req); of.Reason != "" && s.mayLog(&s.spelled, of.Condition+": "+of.Reason) {
+		s.log.Warn(spelledLine, "reason", of.Reason, "condition", of.Condition) // secrets may be in the op
 	}
-	for i, near := range dims {
+	for i := range req.Dims {
 		name := req.Dims[i].Name
-		if near == nil || near.name == "" {
+		near := s.nearDim(set, name)
+		if near == "" {
 			continue
 		}
-		has := slices.ContainsFunc(req.Dims, func(d limit.Dim) bool { return d.Name == near.name })
-		if !has && near.lines.Allow() && s.unknown.Allow() {
-			s.log.Warn("requests have a dimension that no limit uses: a limit uses one of nearly that name", "dimension", name, "used", near.name)
+		has := slices.ContainsFunc(req.Dims, func(d limit.Dim) bool { return d.Name == near })
+		if !has && s.mayLog(&s.unknown, name) {
+			s.log.Warn(unknownLine, "dimension", name, "used", near)
 		}
 	}
+}
+
+// mayLog reports whether a mistake may have a line, and counts it if so.
+func (s *sampledRequests) mayLog(kind *logthrottle.Throttle, mistake string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.lines[mistake]
+	if t == nil {
+		if len(s.lines) == sampledNames {
+			return false
+		}
+		t = &logthrottle.Throttle{Period: sampledQuiet}
+		s.lines[strings.Clone(mistake)] = t // it may alias a command
+	}
+	return t.Allow() && kind.Allow()
 }
 
 // absentValues are the texts that languages make of a value that is missing.
@@ -95,45 +125,53 @@ func absentValue(req *limit.Request) (name, value string) {
 	return "", ""
 }
 
-// meantBy returns the op and the dimensions that those of a request mean, nil for each that is not compared.
-func (s *sampledRequests) meantBy(set *limit.Set, req *limit.Request) (op *nearName, dims []*nearName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// use prepares the memory for a set. The caller holds mu.
+func (s *sampledRequests) use(set *limit.Set) {
 	if s.set != set {
-		s.set, s.uses, s.dims, s.ops = set, opUses(set), map[string]*nearName{}, map[string]*nearName{}
+		s.set, s.dims, s.uses, s.ops = set, map[string]string{}, map[string][]limit.OpUse{}, map[planOp]limit.OpSpelling{}
 	}
-	op = nearBy(s.ops, req.Op, func() string { return limit.MeantOp(req.Op, s.uses) })
-	for _, d := range req.Dims {
-		dims = append(dims, nearBy(s.dims, d.Name, func() string { return nearUsed(set, d.Name) }))
-	}
-	return op, dims
 }
 
-// nearBy returns what is remembered of a name, or remembers what find returns, or returns nil if there are too many.
-func nearBy(known map[string]*nearName, name string, find func() string) *nearName {
-	near, found := known[name]
-	if !found && len(known) < sampledNames {
-		near = &nearName{name: find(), lines: logthrottle.Throttle{Period: sampledQuiet}}
-		known[strings.Clone(name)] = near // it may alias a command
+// nearDim returns the dimension that a name means, or "".
+func (s *sampledRequests) nearDim(set *limit.Set, name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.use(set)
+	near, known := s.dims[name]
+	if !known && len(s.dims) < sampledNames {
+		near = nearUsed(set, name)
+		s.dims[strings.Clone(name)] = near
 	}
 	return near
 }
 
-// shownOp returns an op for the log, without the numbers in its path and without its query: addresses and secrets
-// may be there.
-func shownOp(op string) string {
-	if strings.Contains(op, "?") {
-		return routeOf(op) + "?..."
+// spelling returns how the op of a request differs from one that limits of its tenant use, or none.
+func (s *sampledRequests) spelling(set *limit.Set, req *limit.Request) limit.OpSpelling {
+	key := planOp{set.Plan(req.Tenant), req.Op}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.use(set)
+	of, known := s.ops[key]
+	if known || len(s.ops) == sampledNames {
+		return of
 	}
-	return routeOf(op)
+	uses, known := s.uses[key.plan]
+	if !known {
+		uses = opUses(set.TenantLimits(req.Tenant))
+		s.uses[key.plan] = uses
+	}
+	if len(uses) > 0 {
+		of, _ = limit.SpellingOf(req.Op, uses)
+		key.op = strings.Clone(key.op)
+		s.ops[key] = of
+	}
+	return of
 }
 
-// opUses returns the uses that limits make of the op.
-func opUses(set *limit.Set) (uses []limit.OpUse) {
-	seen := map[limit.OpUse]bool{{}: true}
-	for _, l := range set.Limits {
-		if use := l.OpUse(); !seen[use] && l.Mode != limit.ModeOff {
-			seen[use] = true
+// opUses returns the uses that limits make of the op, each once.
+func opUses(limits []*limit.Limit) (uses []limit.OpUse) {
+	for _, l := range limits {
+		if use := l.OpUse(); use != (limit.OpUse{}) && len(uses) < sampledUses && !slices.Contains(uses, use) {
 			uses = append(uses, use)
 		}
 	}

@@ -19,7 +19,7 @@ func TestSampledRequests(t *testing.T) {
 	const swapped = `msg="the tenant is a route, and the op is none: the order is tenant op ip, and these requests share the limits of a tenant of that name" tenant="GET /a/{id}"`
 	const unknown = `dimension=usr used=user`
 	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
-	const spelled = `msg="limits take the op of requests for another one than is meant: send a method in capitals, a blank and the template of the route, without the query" op=`
+	const spelled = `msg="limits take the op of requests for another one: send a method in capitals, a blank and the template of the route, without the query" reason=`
 	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h}, {id: c, by: [tenant], group: c, when: {op: "POST /b*"}, rate: 1000/h}`)
 	dims := func(names ...string) (all []limit.Dim) {
 		for _, name := range names {
@@ -33,8 +33,8 @@ func TestSampledRequests(t *testing.T) {
 	}{
 		"swapped":              {limit.Request{Tenant: "GET /a/203.0.113.7?token=x", Op: "acme"}, swapped},
 		"in order":             {limit.Request{Tenant: "acme", Op: "GET /a"}, ""},
-		"small letters":        {limit.Request{Tenant: "acme", Op: "post /b/7"}, spelled + `"post /b/{id}" meant="POST /b/{id}"`},
-		"a query":              {limit.Request{Tenant: "acme", Op: "/b?token=x"}, spelled + `/b?... meant="POST /b"`},
+		"small letters":        {limit.Request{Tenant: "acme", Op: "post /b/7"}, spelled + `"its method is in small letters" condition="POST /b*"`},
+		"a query":              {limit.Request{Tenant: "acme", Op: "/b?token=x"}, spelled + `"it has no method" condition="POST /b*"`},
 		"another method":       {limit.Request{Tenant: "acme", Op: "GET /b"}, ""},
 		"no slots":             {limit.Request{Tenant: "acme", Op: "GET /b", ID: "1", Hold: limit.HoldSlot, HoldFor: time.Second}, `msg="slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds" tenant=acme plan=p`},
 		"a reservation":        {limit.Request{Tenant: "acme", Op: "GET /b", ID: "1", Hold: limit.HoldReservation, HoldFor: time.Second}, ""},
@@ -50,7 +50,7 @@ func TestSampledRequests(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			log := new(syncbuffer.Buffer)
-			look := newSampledRequests(fixedLimits{set: set}.Set, slog.New(slog.NewTextHandler(log, nil))).look
+			look := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.NewTextHandler(log, nil))).look
 			l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second, Sample: look}, set)
 			var batch limiter.Batch
 			for begin := time.Now(); time.Since(begin) < 90*time.Minute; time.Sleep(time.Second) {
@@ -74,7 +74,7 @@ func TestSampledRequests(t *testing.T) {
 func TestSampledLines(t *testing.T) {
 	log := new(syncbuffer.Buffer)
 	set := setOf(t, `{id: a, by: [tenant, user], rate: 1000/s}`)
-	s := newSampledRequests(fixedLimits{set: set}.Set, slog.New(slog.NewTextHandler(log, nil)))
+	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
 	for range 2 {
 		for _, name := range []string{"usr", "User", "users", "uzer", "user1", "user2", "user3", "user4", "user5"} {
 			s.look(&limit.Request{Tenant: "t", Dims: []limit.Dim{{Name: name, Value: "x"}}})
@@ -87,12 +87,47 @@ func TestSampledLines(t *testing.T) {
 
 // TestSampledNames: names that clients make up do not fill memory.
 func TestSampledNames(t *testing.T) {
-	set := setOf(t, `{id: a, by: [tenant, user], rate: 1000/s}`)
-	s := newSampledRequests(fixedLimits{set: set}.Set, slog.New(slog.DiscardHandler))
+	set := setOf(t, `{id: a, by: [tenant, user, op], rate: 1000/s}`)
+	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.DiscardHandler))
 	for i := range 10 * sampledNames {
-		s.look(&limit.Request{Tenant: "t", Op: fmt.Sprint("GET /", i), Dims: []limit.Dim{{Name: fmt.Sprint("user-", i), Value: "x"}}})
+		s.look(&limit.Request{Tenant: "t", Op: fmt.Sprint("get /", i), Dims: []limit.Dim{{Name: fmt.Sprint("user-", i), Value: "x"}}})
+		s.mayLog(&s.unknown, fmt.Sprint(i))
 	}
-	if len(s.dims) != sampledNames || len(s.ops) != sampledNames {
-		t.Errorf("%d names and %d ops", len(s.dims), len(s.ops))
+	if len(s.dims) != sampledNames || len(s.ops) != sampledNames || len(s.lines) != sampledNames {
+		t.Errorf("%d names, %d ops and %d mistakes", len(s.dims), len(s.ops), len(s.lines))
+	}
+}
+
+// TestSampledSpelling: a line about the spelling of an op has no part of the op, is there once for several ops and for
+// the sets of an hour.
+func TestSampledSpelling(t *testing.T) {
+	log := new(syncbuffer.Buffer)
+	file := `{id: a, by: [tenant], when: {op: "GET /files/*"}, rate: 1/s}`
+	set := setOf(t, file)
+	s := newSampledRequests(func() *limit.Set { return set }, false, slog.New(slog.NewTextHandler(log, nil)))
+	for range 3 {
+		for _, op := range []string{"get /files/1", "get /files/jane@example.com?token=hunter2", "get /files/secret", "/pkg.Service/Do", "GET /files/1"} {
+			s.look(&limit.Request{Tenant: "t", Op: op})
+		}
+		set = setOf(t, file)
+	}
+	if got := log.String(); strings.Count(got, "\n") != 2 || strings.Contains(got, "jane") || strings.Contains(got, "hunter2") || strings.Contains(got, "secret") {
+		t.Errorf("logged\n%s", got)
+	}
+	before := log.String()
+	set = setOf(t, `{id: a, by: [tenant], rate: 1/s}`)
+	if s.look(&limit.Request{Tenant: "t", Op: "get  /files/1"}); log.String() != before {
+		t.Errorf("without such a condition:\n%s", log)
+	}
+}
+
+// BenchmarkSampled measures a look at a request without a mistake.
+func BenchmarkSampled(b *testing.B) {
+	set := setOf(b, `{id: a, by: [tenant, op], rate: 1/s}, {id: b, by: [tenant], when: {op: "GET /files/*"}, rate: 1/s}`)
+	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.DiscardHandler))
+	req := &limit.Request{Tenant: "t", Op: "GET /files/{id}", Dims: []limit.Dim{{Name: "user", Value: "x"}, {Name: "region", Value: "y"}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.look(req)
 	}
 }

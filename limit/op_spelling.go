@@ -1,0 +1,160 @@
+package limit
+
+import "strings"
+
+// OpUse is the use that a limit makes of the op of a request.
+type OpUse struct {
+	Pattern string // of the condition on the op, as in a limits file: "POST /v1/payments*"; "" without one
+	Counts  bool   // by op
+}
+
+// OpUse returns the use that l makes of the op, which is none for the zero OpUse and for a limit of mode off.
+func (l *Limit) OpUse() OpUse {
+	var use OpUse
+	if l.Mode == ModeOff {
+		return use
+	}
+	for i := range l.when {
+		if l.when[i].kind == propertyOp {
+			use.Pattern = l.when[i].text
+		}
+	}
+	for _, d := range l.by {
+		for _, c := range d.choices {
+			use.Counts = use.Counts || c.name == "op"
+		}
+	}
+	return use
+}
+
+// OpSpelling is how the op of a request differs from the op that it most likely means.
+type OpSpelling struct {
+	Meant string // the op that is meant
+	// Condition is the pattern that holds for Meant and not for the op, or "" if limits count by op.
+	Condition string
+	Reason    string // the difference, in words
+}
+
+// SpellingOf returns how an op differs from another spelling of it that limits take for another op. Found is false
+// if it does not differ, or if the file has a condition that holds for it.
+func SpellingOf(op string, uses []OpUse) (s OpSpelling, found bool) {
+	sent := parseOp(op)
+	if op == "" || sent.method == "" && grpcMethod.MatchString(op) {
+		return s, false
+	}
+	counted, held := false, false
+	for _, use := range uses {
+		text, isPrefix := strings.CutSuffix(use.Pattern, "*")
+		switch holds := isPrefix && strings.HasPrefix(op, text); {
+		case text == op, holds && !isCatchAll(text):
+			return OpSpelling{}, false
+		case holds, use.Pattern == "":
+			held, counted = held || holds, counted || use.Counts
+		}
+	}
+	for _, use := range uses {
+		if use.Pattern != "" && sent.means(use.Pattern, held, &s) {
+			return s, true
+		}
+	}
+	if usual := usualOp(op); counted && sent.separator != "" && usual != op && usual != "" {
+		return OpSpelling{Meant: usual, Reason: sent.differenceFrom(parseOp(usual))}, true
+	}
+	return s, false
+}
+
+// isCatchAll reports whether the beginning of ops says no more than their method.
+func isCatchAll(beginning string) bool { return strings.Trim(parseOp(beginning).path, "/") == "" }
+
+// parsedOp is an op in its parts.
+type parsedOp struct {
+	op        string // as it is
+	word      string // the method as it is sent
+	method    string // in capitals; "" without one
+	separator string // behind the method
+	path      string // without a query, or the whole op if it is no route
+	hasQuery  bool
+	isURL     bool
+}
+
+// parseOp returns the parts of an op. A method ends with a blank, or with a colon in front of a slash: get/report and
+// get:report are names of jobs.
+func parseOp(op string) parsedOp {
+	p := parsedOp{op: op, path: strings.TrimLeft(op, " \t")}
+	if end := strings.IndexAny(p.path, " \t:"); end > 0 && IsMethod(p.path[:end]) {
+		rest := strings.TrimLeft(p.path[end:], " \t:")
+		separator := p.path[end : len(p.path)-len(rest)]
+		if strings.HasPrefix(rest, "/") || strings.ContainsAny(separator, " \t") {
+			p.word, p.method, p.separator, p.path = p.path[:end], strings.ToUpper(p.path[:end]), separator, rest
+		}
+	}
+	if host := strings.ToLower(p.path[:min(len(p.path), len("https://"))]); strings.HasPrefix(host, "http://") || host == "https://" {
+		_, rest, _ := strings.Cut(p.path, "://")
+		p.isURL, p.path = true, "/"
+		if begin := strings.IndexByte(rest, '/'); begin >= 0 {
+			p.path = rest[begin:]
+		}
+	}
+	if strings.HasPrefix(p.path, "/") {
+		p.path, _, p.hasQuery = strings.Cut(p.path, "?")
+	}
+	return p
+}
+
+// means reports whether an op that a pattern does not hold for is another spelling of one for which it does, and
+// sets s then. Held reports that another pattern holds for the op: letters of its path that differ make it another
+// route then.
+func (p parsedOp) means(pattern string, held bool, s *OpSpelling) bool {
+	text, isPrefix := strings.CutSuffix(pattern, "*")
+	want := parseOp(text)
+	if isPrefix && strings.HasPrefix(p.op, text) {
+		return false // it holds
+	}
+	if want.hasQuery || p.method != want.method && p.method != "" && want.method != "" {
+		return false
+	}
+	if p.method == "" && want.method != "" && !strings.HasPrefix(p.path, "/") {
+		return false
+	}
+	path := p.path
+	if p.method != "" && path != "" && path[0] != '/' && strings.HasPrefix(want.path, "/") {
+		path = "/" + path
+	}
+	rest := ""
+	if isPrefix && len(path) >= len(want.path) {
+		path, rest = path[:len(want.path)], path[len(want.path):]
+	}
+	same := path == want.path
+	if !isPrefix {
+		path, want.path = strings.TrimRight(path, " /"), strings.TrimRight(want.path, "/")
+		same = path == want.path || !held && strings.EqualFold(path, want.path)
+	}
+	if !same || isPrefix && want.path == "" && p.method == "" {
+		return false
+	}
+	*s = OpSpelling{Meant: text + rest, Condition: pattern, Reason: p.differenceFrom(want)}
+	return true
+}
+
+// differenceFrom returns the first difference from another spelling of an op.
+func (p parsedOp) differenceFrom(want parsedOp) string {
+	switch {
+	case p.isURL:
+		return "it is a URL"
+	case p.method == "" && want.method != "":
+		return "it has no method"
+	case p.method != "" && want.method == "":
+		return "it has a method, and the condition has none"
+	case p.hasQuery:
+		return "it has a query"
+	case p.word != p.method:
+		return "its method is in small letters"
+	case p.separator != "" && p.path != "" && p.path[0] != '/' && strings.HasPrefix(want.path, "/"):
+		return "its path does not begin with a slash"
+	case p.separator != want.separator:
+		return "one blank belongs behind its method"
+	case strings.TrimRight(p.path, "/") == strings.TrimRight(want.path, "/"):
+		return "it ends with a slash, or lacks one"
+	}
+	return "small letters and capitals differ"
+}

@@ -1,0 +1,110 @@
+package limit_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// patterns returns the uses of limits with conditions on the op.
+func patterns(texts ...string) (uses []limit.OpUse) {
+	for _, text := range texts {
+		uses = append(uses, limit.OpUse{Pattern: text})
+	}
+	return uses
+}
+
+// TestSpellingOf: another spelling of an op is found with its difference, and another op is none.
+func TestSpellingOf(t *testing.T) {
+	conditions := patterns("POST /exports", "POST /v1/pay*", "export", "/pkg.Service/Do", "GET /A/", "DELETE *", "put /odd")
+	counted := []limit.OpUse{{Counts: true}, {Pattern: "POST /exports", Counts: true}}
+	const (
+		small, noMethod, query, url = "its method is in small letters", "it has no method", "it has a query", "it is a URL"
+		blank, slash, letters       = "one blank belongs behind its method", "it ends with a slash, or lacks one", "small letters and capitals differ"
+	)
+	for _, row := range []struct {
+		uses               []limit.OpUse
+		op, meant, of, why string
+	}{
+		{conditions, "post /exports", "POST /exports", "POST /exports", small},
+		{conditions, "POST /Exports", "POST /exports", "POST /exports", letters},
+		{conditions, "POST  /exports", "POST /exports", "POST /exports", blank},
+		{conditions, "POST:/exports", "POST /exports", "POST /exports", blank},
+		{conditions, "POST exports", "POST /exports", "POST /exports", "its path does not begin with a slash"},
+		{conditions, "POST /exports/", "POST /exports", "POST /exports", slash},
+		{conditions, "POST /exports?x=1", "POST /exports", "POST /exports", query},
+		{conditions, "/exports", "POST /exports", "POST /exports", noMethod},
+		{conditions, "https://api.example.com/exports?x=1", "POST /exports", "POST /exports", url},
+		{conditions, "post https://api.example.com/exports", "POST /exports", "POST /exports", url},
+		{conditions, "post /v1/payments/7", "POST /v1/payments/7", "POST /v1/pay*", small},
+		{conditions, "/v1/payments?x", "POST /v1/payments", "POST /v1/pay*", noMethod},
+		{conditions, "Export", "export", "export", letters},
+		{conditions, "POST /pkg.Service/Do", "/pkg.Service/Do", "/pkg.Service/Do", "it has a method, and the condition has none"},
+		{conditions, "get /a", "GET /A/", "GET /A/", small},
+		{conditions, "delete /x", "DELETE /x", "DELETE *", small},
+		{patterns("POST /*"), "post /x", "POST /x", "POST /*", small},
+		{patterns("GET /search?type=img*", "GET /search"), "get /search", "GET /search", "GET /search", small},
+
+		{conditions, "", "", "", ""},
+		{conditions, "POST /exports", "", "", ""},
+		{conditions, "POST /v1/pay?x", "", "", ""},
+		{conditions, "GET /exports", "", "", ""},
+		{conditions, "POST /exports/7", "", "", ""},
+		{conditions, "POST /export", "", "", ""},
+		{conditions, "GET /x?y=1", "", "", ""},
+		{conditions, "put /odd", "", "", ""},
+		{conditions, "get /x", "", "", ""},
+		{conditions, "exports", "", "", ""},
+		{conditions, "https://", "", "", ""},
+		{conditions, "http://host", "", "", ""},
+		{conditions, "POST", "", "", ""},
+		{conditions, "/", "", "", ""},
+		{patterns("POST /*"), "/helloworld.Greeter/SayHello", "", "", ""},
+		{patterns("GET /v1/*", "/v1/*"), "/v1/x", "", "", ""},
+		{patterns("get*", "Get*"), "GetObject", "", "", ""},
+		{patterns("GET /a", "GET /*"), "GET /A", "", "", ""},
+		{patterns("GET /search?type=img*"), "GET /search", "", "", ""},
+		{patterns("GET /search?q=2", "GET /search"), "GET /search", "", "", ""},
+		{patterns("delete:*"), "Delete:Users", "", "", ""},
+		{patterns("/*"), "s3://bucket/x", "", "", ""},
+		{patterns("/orders"), "kafka://topic/orders", "", "", ""},
+
+		{counted, "get /x", "GET /x", "", small},
+		{counted, "GET /x?y=1", "GET /x", "", query},
+		{counted, "GET  /x", "GET /x", "", blank},
+		{counted, "GET /x", "", "", ""},
+		{counted, "/x", "", "", ""},
+		{counted, "job", "", "", ""},
+		{counted, "get/report", "", "", ""},
+		{counted, "delete/users/7", "", "", ""},
+		{counted[1:], "get /x", "", "", ""},
+		{counted[1:], "post /exports", "POST /exports", "POST /exports", small},
+	} {
+		s, found := limit.SpellingOf(row.op, row.uses)
+		if want := (limit.OpSpelling{Meant: row.meant, Condition: row.of, Reason: row.why}); s != want || found != (row.meant != "") {
+			t.Errorf("%q: got %q, %v, want %q", row.op, s, found, want)
+		}
+	}
+}
+
+// FuzzSpellingOf: the condition that a spelling is of holds for the op that is meant, and not for the one sent.
+func FuzzSpellingOf(f *testing.F) {
+	for _, op := range []string{"get /x", "POST://", "://", "GET", " :/", "PoST /v1/é?", "/V1/x/", "http://h/v1/x"} {
+		f.Add(op, "POST /v1/x*")
+		f.Add(op, "GET /x")
+	}
+	f.Fuzz(func(t *testing.T, op, pattern string) {
+		s, found := limit.SpellingOf(op, []limit.OpUse{{Pattern: pattern}, {Counts: true}})
+		if !found {
+			return
+		}
+		holds := func(op string) bool {
+			text, isPrefix := strings.CutSuffix(s.Condition, "*")
+			return text == op || isPrefix && strings.HasPrefix(op, text)
+		}
+		if s.Meant == op || s.Reason == "" || s.Condition != "" && (!holds(s.Meant) || holds(op)) {
+			t.Errorf("%q is said to mean %q, for %q", op, s, pattern)
+		}
+	})
+}
