@@ -210,7 +210,7 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 	warn, asked := c.warn, again{env: env, name: c.name, flags: &flags}
 	for {
 		reply, err := c.ask(ctx, client, flags.addr, flags.timeout, words)
-		if goesOn := asked.after(err); err != nil && !goesOn && ctx.Err() == nil {
+		if !asked.after(ctx, err) {
 			return fail(env, fmt.Errorf("%s: %w", c.name, explainDial(flags.addr, err)))
 		}
 		if err == nil && warn != nil {

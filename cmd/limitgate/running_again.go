@@ -23,7 +23,10 @@ type again struct {
 
 // after receives the outcome of a question, and reports whether the command asks again. Of the errors that follow
 // each other it prints the first.
-func (a *again) after(err error) bool {
+func (a *again) after(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return true // interrupted, which is the end
+	}
 	if err == nil {
 		if a.lost {
 			fmt.Fprintf(a.env.stderr, "limitgate %s: %s answers again\n", a.name, a.flags.addr)

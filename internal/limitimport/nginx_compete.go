@@ -79,7 +79,7 @@ func (n *nginx) addAllow(r *limitRequest) {
 	place, needed := allow.place(), false
 	for i := range n.requests {
 		other := &n.requests[i]
-		if !other.imported || other.limit.shadow || other.limit.place() != place || !other.limit.meets(allow.when) {
+		if !other.imported || other.limit.shadow || !other.limit.meets(allow.when) || other.limit.place() != place {
 			continue
 		}
 		switch before := allow.compareRank(&other.limit); {

@@ -3,6 +3,7 @@ package limitimport
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -268,4 +269,39 @@ func TestNginxModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNginxDryRun: requests of a location with limit_req_dry_run are admitted, and its limits in shadow mode watch.
+func TestNginxDryRun(t *testing.T) {
+	content, err := os.ReadFile("testdata/dry_inside.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Nginx(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, _, err := config.ParseLimits("limits.yaml", result.File, limit.CompileOptions{IPMaxTTL: 3600e6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/":          "enforce a, enforce k",
+		"/static/a":  "shadow a-static, enforce a-static-allow, enforce k",
+		"/two/a":     "shadow b-two, enforce b-two-allow, shadow k-two, enforce k-two-allow",
+		"/api/a":     "enforce a-api, enforce k",
+		"/api/v2/a":  "enforce b-api-v2, enforce k",
+		"/static/im": "shadow a-static, enforce a-static-allow, enforce k",
+	} {
+		req := &limit.Request{Tenant: "t", Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "path", Value: path}, {Name: "x_key", Value: "k"}}}
+		var got []string
+		for _, l := range set.Explain(req) {
+			if l.Applies {
+				got = append(got, l.Limit.Mode.String()+" "+l.Limit.ID)
+			}
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: got %s, want %s", path, strings.Join(got, ", "), want)
+		}
+	}
 }

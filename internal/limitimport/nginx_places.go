@@ -72,18 +72,20 @@ func (n *nginx) remarkBeside() {
 		if !r.imported || r.context.name != "location" || r.context.location.modifier == "=" {
 			continue
 		}
+		longer := map[*nginxContext][]*nginxContext{}
 		for _, c := range n.contexts {
 			if c.name != "location" || !c.matchesBefore(r.context) || isOneOf(r, byContext[c.limiting()]) {
 				continue
 			}
-			if !c.location.isRegexp() || !r.context.keepsRegexp(c) {
-				n.remarkBesideOf(r, c, n.region(c), byContext[c.limiting()])
-				continue
-			}
-			for _, longer := range n.contexts {
-				if longer.isLonger(r.context, c) {
-					n.remarkBesideOf(r, c, n.region(longer), byContext[c.limiting()])
+			regions := []*nginxContext{c}
+			if c.location.isRegexp() && r.context.keepsRegexp(c) {
+				if longer[c.outer] == nil {
+					longer[c.outer] = n.longer(r.context, c.outer)
 				}
+				regions = longer[c.outer]
+			}
+			for _, at := range regions {
+				n.remarkBesideOf(r, c, n.region(at), byContext[c.limiting()])
 			}
 		}
 	}
@@ -114,9 +116,16 @@ func (c *nginxContext) keepsRegexp(other *nginxContext) bool {
 	return false
 }
 
-// isLonger reports whether a location has paths of another one, and nginx tries a regular expression for these.
-func (c *nginxContext) isLonger(other, regexp *nginxContext) bool {
-	return c.name == "location" && c.outer == regexp.outer && c.location.modifier == "" && strings.HasPrefix(c.location.path, other.location.path)
+// longer returns the locations in a context that have paths of another location, and for which nginx tries the
+// regular expressions in that context.
+func (n *nginx) longer(other, in *nginxContext) []*nginxContext {
+	out := []*nginxContext{}
+	for _, c := range n.contexts {
+		if c.name == "location" && c.outer == in && c.location.modifier == "" && strings.HasPrefix(c.location.path, other.location.path) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // remarkBesideOf remarks on a location that nginx matches before that of a limit_req, for requests of a region,
