@@ -207,11 +207,11 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	fresh := flags.every > 0 && !flags.asJSON && accesslog.IsTerminal(os.Stdout)
-	warn := c.warn
+	warn, asked := c.warn, again{env: env, name: c.name, flags: &flags}
 	for {
 		reply, err := c.ask(ctx, client, flags.addr, flags.timeout, words)
-		if err != nil && ctx.Err() == nil {
-			return fail(env, fmt.Errorf("%s: %w", c.name, err))
+		if !asked.after(ctx, err) {
+			return fail(env, fmt.Errorf("%s: %w", c.name, explainDial(flags.addr, err)))
 		}
 		if err == nil && warn != nil {
 			printWarnings(env, c.name, warn(fs.Args(), reply))
@@ -219,9 +219,9 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 		}
 		if err == nil {
 			err = c.show(env.stdout, fs.Args(), reply, flags.asJSON, fresh)
-		}
-		if err != nil && ctx.Err() == nil {
-			return fail(env, fmt.Errorf("%s: print reply: %w", c.name, err))
+			if err != nil && ctx.Err() == nil {
+				return fail(env, fmt.Errorf("%s: print reply: %w", c.name, err))
+			}
 		}
 		if flags.every <= 0 || !run.Sleep(ctx, flags.every) {
 			return exitOK
@@ -242,7 +242,7 @@ func (c runningCommand) ask(ctx context.Context, client *redis.Client, addr stri
 	defer cancel()
 	reply, err = client.Do(ctx, words...).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, explainDial(addr, err)
+		return nil, err
 	}
 	named := withNames(reply)
 	_, isMap := named.(map[string]any)

@@ -28,7 +28,8 @@ the share of decisions by the backstop, how long they took, and the version of i
 
 Usage: limitgate stats [flags]
 
-The figures are those of that limitgate alone, since the line before. Ctrl-C ends it.` + runningAbout
+The figures are those of that limitgate alone, since the line before. It goes on when the
+limitgate restarts; Ctrl-C ends it.` + runningAbout
 
 // stats is the state of a limitgate at one time. Counts are those since its start.
 type stats struct {
@@ -79,13 +80,17 @@ func runStats(ctx context.Context, env *environment, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	p := statsPrinter{w: env.stdout, asJSON: flags.asJSON}
+	asked := again{env: env, name: "stats", flags: &flags}
 	for {
 		now, err := askStats(ctx, client, &flags)
+		if !asked.after(ctx, err) {
+			return fail(env, fmt.Errorf("stats: %w", explainDial(flags.addr, err)))
+		}
 		if err == nil {
 			err = p.print(now)
-		}
-		if err != nil && ctx.Err() == nil {
-			return fail(env, fmt.Errorf("stats: %w", err))
+			if err != nil && ctx.Err() == nil {
+				return fail(env, fmt.Errorf("stats: %w", err))
+			}
 		}
 		if !run.Sleep(ctx, flags.every) {
 			return exitOK
@@ -99,7 +104,7 @@ func askStats(ctx context.Context, client *redis.Client, flags *runningFlags) (*
 	defer cancel()
 	text, err := client.Info(ctx).Result()
 	if err != nil {
-		return nil, explainDial(flags.addr, err)
+		return nil, err
 	}
 	return parseStats(text, flags.addr, time.Now())
 }

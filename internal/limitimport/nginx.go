@@ -1,7 +1,6 @@
 package limitimport
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,30 +14,19 @@ func Nginx(content []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, inner: map[innerLimit]bool{}}
+	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}}
 	if err := n.file(words); err != nil {
 		return Result{}, err
 	}
-	for _, r := range n.requests {
-		if z := n.zones[r.zone]; z != nil && len(r.paths) > 0 && r.mistake == "" {
-			n.inner[innerLimit{r.paths[len(r.paths)-1], r.rank, z.key}] = true
-		}
-	}
-	for i := range n.requests {
-		// Of a limit that is not imported only the reason is a remark.
-		before := len(n.remarks)
-		r := &n.requests[i]
-		if n.add(r) {
-			r.context.imported = cmp.Or(r.context.imported, r.line)
-		} else {
-			n.remarks = append(n.remarks[:before], n.remarks[len(n.remarks)-1:]...)
-		}
-	}
+	n.findModes()
+	n.readLimits()
+	n.addLimits()
 	if len(n.requests) == 0 {
 		n.remark(1, "there is no limit_req: nothing is imported")
 	}
 	n.remarkShared()
 	n.remarkOuter()
+	n.remarkBeside()
 	n.remarkDry()
 	return n.result(), nil
 }
@@ -62,19 +50,22 @@ type limitRequest struct {
 	unknown string     // the last word that is not known, or ""
 	mistake string     // or ""
 	line    int
+	said    []string // the remarks on it; if it is not imported the last one alone, which is the reason
+
+	imported bool
+	limit    imported // that it becomes, if it is imported
+	allows   bool     // beside the limit is one that admits its requests
 }
 
-// innerLimit is what a limit_req of a location counts by.
-type innerLimit struct {
-	location
-	rank int
-	key  string
+// remark adds a remark on a limit_req.
+func (r *limitRequest) remark(format string, args ...any) {
+	r.said = append(r.said, fmt.Sprintf(format, args...))
 }
 
-// place is a location of a server.
-type place struct {
-	location
-	server *server
+// leaveOut drops a limit_req, for a reason that becomes the only remark on it.
+func (r *limitRequest) leaveOut(format string, args ...any) {
+	r.imported, r.said = false, nil
+	r.remark("limit_req is not imported: "+format, args...)
 }
 
 // server is a server block, whose name may stand behind what is in it.
@@ -91,34 +82,13 @@ type nginx struct {
 	zones    map[string]*zone
 	uses     map[string][]int // the lines of the limits that were imported of a zone
 	requests []limitRequest
-	inner    map[innerLimit]bool // of requests
+	limits   []imported // of the file
 	paths    []location
-	places   []place // all locations
 	server   *server
 	servers  int
 	context  *nginxContext
 	contexts []*nginxContext // all contexts
-	enforced bool            // limit_req_dry_run is off somewhere
-}
-
-// nginxContext is a file or a block.
-type nginxContext struct {
-	name     string // of a block, such as location
-	outer    *nginxContext
-	limits   int  // how many limit_req are in it
-	imported int  // the line of the first of them that is imported, or 0
-	dry      bool // the value of limit_req_dry_run
-	dryLine  int  // its line; 0 if the value is that of the outer context
-}
-
-// isDry reports whether limit_req_dry_run is on in a context.
-func (c *nginxContext) isDry() bool {
-	for ; c != nil; c = c.outer {
-		if c.dryLine > 0 {
-			return c.dry
-		}
-	}
-	return false
+	compared int             // pairs of limits, for remarks
 }
 
 // maxNginxDepth bounds the blocks in each other.
@@ -191,11 +161,13 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 	switch {
 	case len(directive) > 1 && directive[0].text == "location":
 		n.paths = append(n.paths, locationOf(directive))
-		n.places = append(n.places, place{locationOf(directive), n.server})
+		n.context.location, n.context.server = n.paths[len(n.paths)-1], n.server
 	case len(directive) == 1 && directive[0].text == "server":
 		n.server = &server{}
+		n.context.server = n.server
 		n.servers++
 	}
+	n.context.markOuter()
 	if rest, err = n.directives(words, depth); err != nil {
 		return nil, err
 	}

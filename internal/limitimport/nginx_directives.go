@@ -134,7 +134,6 @@ func (n *nginx) dryRun(words []nginxWord) {
 		n.remark(words[0].line, "limit_req_dry_run %s is neither on nor off: the limit is enforced", limit.Shorten(how))
 	}
 	n.context.dry, n.context.dryLine = on, words[0].line
-	n.enforced = n.enforced || !on
 }
 
 // nginxBegins are directives that stand at the beginning of a line: where one is a further word of another

@@ -10,37 +10,46 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// add adds the limit of a limit_req, and reports whether a limits file can express it. If not, the last remark has
-// the reason.
-func (n *nginx) add(r *limitRequest) bool {
+// readLimits reads the limit of each limit_req.
+func (n *nginx) readLimits() {
+	for i := range n.requests {
+		n.requests[i].imported = n.read(&n.requests[i])
+	}
+}
+
+// read reads the limit of a limit_req, and reports whether a limits file can express it. If not, the last remark
+// on it has the reason.
+func (n *nginx) read(r *limitRequest) bool {
 	z, mistake := n.zoneOf(r)
 	if mistake != "" {
-		n.remark(r.line, "limit_req is not imported: %s", mistake)
+		r.leaveOut("%s", mistake)
 		return false
 	}
-	l := imported{id: r.zone, burst: r.burst + 1, shadow: r.context.isDry() && !n.enforced}
+	if len(r.context.counted) == 0 {
+		r.leaveOut("all locations and servers inside of its block have limit_req of their own, and nginx uses those alone")
+		return false
+	}
+	l := &r.limit
+	*l = imported{id: r.zone, burst: r.burst + 1, shadow: !r.context.enforced}
 	var ok bool
-	if l.by, ok = n.key(z, r.line); !ok {
+	if l.by, ok = n.key(r, z); !ok {
 		return false
 	}
 	if l.rate, mistake = nginxRate(z.rate); mistake != "" {
-		n.remark(r.line, "limit_req is not imported: the rate of zone %s %s", limit.Shorten(r.zone), mistake)
+		r.leaveOut("the rate of zone %s %s", limit.Shorten(r.zone), mistake)
 		return false
 	}
-	if !n.location(r, &l) || !n.host(r, &l) {
+	if !n.location(r, l) || !n.host(r, l) {
 		return false
 	}
-	if r.context.isDry() && n.enforced {
-		n.remark(r.line, "limit_req_dry_run is on for some requests and off for others: the limit is enforced here, for all of them")
+	if r.context.isDry() && r.context.watched && r.context.enforced {
+		r.remark("limit_req_dry_run is on for some requests and off for others: the limit is enforced here, for all of them")
 	}
 	if r.rank > 0 {
 		l.group = fmt.Sprintf("nginx-%d", r.rank+1)
 	}
 	if r.delays && r.burst > 0 {
-		n.remark(r.line, "nginx holds requests of the burst back; here %d are admitted at once, and more are told when to come back", l.burst)
-	}
-	if n.draft.add(l) {
-		n.uses[r.zone] = append(n.uses[r.zone], r.line)
+		r.remark("nginx holds requests of the burst back; here %d are admitted at once, and more are told when to come back", l.burst)
 	}
 	return true
 }
@@ -69,28 +78,21 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 		return true
 	}
 	at := r.paths[len(r.paths)-1]
-	pattern := at.path + "*"
-	switch at.modifier {
-	case "", "^~":
-	case "=":
-		pattern = at.path
-	default:
-		n.remark(r.line, "limit_req is not imported: conditions have no regular expressions like that of location %s", limit.Shorten(at.path))
+	if at.isRegexp() {
+		r.leaveOut("conditions have no regular expressions like that of location %s", limit.Shorten(at.path))
 		return false
 	}
-	if strings.HasPrefix(at.path, "@") || strings.Contains(at.path, "*") {
-		n.remark(r.line, "limit_req is not imported: location %s is no path of requests", limit.Shorten(at.path))
+	pattern, ok := at.pattern()
+	if !ok {
+		r.leaveOut("location %s is no path of requests", limit.Shorten(at.path))
 		return false
-	}
-	if at.modifier != "=" {
-		n.remarkBeside(r, at)
 	}
 	if pattern == "/*" {
 		return true // every path
 	}
 	l.when = []condition{{"path", pattern}}
 	l.id += "-" + strings.Trim(at.path, "/")
-	n.remark(r.line, "location %s is a condition on path: services send DIM path with the path of the request", limit.Shorten(at.path))
+	r.remark("location %s is a condition on path: services send DIM path with the path of the request", limit.Shorten(at.path))
 	return true
 }
 
@@ -101,26 +103,26 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 		return true
 	}
 	if len(r.server.names) == 0 || r.server.names[0] == "_" {
-		n.remark(r.line, "its server has the hosts that no other server names; here the limit counts requests of all hosts")
+		r.remark("its server has the hosts that no other server names; here the limit counts requests of all hosts")
 		return true
 	}
 	if len(r.server.names) != 1 || strings.ContainsAny(r.server.names[0], "*~") {
-		n.remark(r.line, "limit_req is not imported: conditions have one name for a host, and its server has %d: %s", len(r.server.names), limit.Shorten(strings.Join(r.server.names, " ")))
+		r.leaveOut("conditions have one name for a host, and its server has %d: %s", len(r.server.names), limit.Shorten(strings.Join(r.server.names, " ")))
 		return false
 	}
 	l.when = append(l.when, condition{"host", r.server.names[0]})
 	l.id += "-" + r.server.names[0]
-	n.remark(r.line, "server %s is a condition on host: services send DIM host", limit.Shorten(r.server.names[0]))
+	r.remark("server %s is a condition on host: services send DIM host", limit.Shorten(r.server.names[0]))
 	return true
 }
 
 // key returns the dimensions of a zone's key, and reports whether a limits file can express it.
-func (n *nginx) key(z *zone, line int) (by []string, ok bool) {
+func (n *nginx) key(r *limitRequest, z *zone) (by []string, ok bool) {
 	rest := z.key
 	for rest != "" {
 		name, behind, ok := nginxVariable(rest)
 		if !ok {
-			n.remark(line, "limit_req is not imported: key %s of its zone is more than variables", limit.Shorten(z.key))
+			r.leaveOut("key %s of its zone is more than variables", limit.Shorten(z.key))
 			return nil, false
 		}
 		rest = behind
@@ -140,12 +142,12 @@ func (n *nginx) key(z *zone, line int) (by []string, ok bool) {
 			dimension = name
 		}
 		if dimension != "ip" {
-			n.remark(line, "services send DIM %s with what nginx has in $%s; a request without it is not counted, as nginx counts none whose key is empty", word(dimension), limit.Shorten(name))
+			r.remark("services send DIM %s with what nginx has in $%s; a request without it is not counted, as nginx counts none whose key is empty", word(dimension), limit.Shorten(name))
 		}
 		by = append(by, word(dimension))
 	}
 	if len(by) == 0 {
-		n.remark(line, "limit_req is not imported: its zone has no key")
+		r.leaveOut("its zone has no key")
 	}
 	return by, len(by) > 0
 }

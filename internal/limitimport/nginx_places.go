@@ -11,54 +11,141 @@ import (
 // maxOuterCompared bounds how many pairs of limit_req remarkOuter compares.
 const maxOuterCompared = 100_000
 
-// remarkOuter remarks on limit_req that count by other keys than one of an outer context: nginx leaves
-// the outer one out where there is an inner one, and a limit here takes the place only of one that
-// counts by the same.
+// remarkOuter remarks on limit_req of outer contexts that count here where an inner one stands: nginx leaves
+// the outer one out there, and a limit here takes the place only of one that counts by the same.
 func (n *nginx) remarkOuter() {
+	byContext := n.byContext()
 	compared := 0
 	for i := range n.requests {
 		inner := &n.requests[i]
-		for j := range n.requests {
-			if compared++; compared > maxOuterCompared {
-				return
+		if _, mistake := n.zoneOf(inner); mistake != "" {
+			continue
+		}
+		for c := inner.context.outer; c != nil; c = c.outer {
+			for _, outer := range byContext[c] {
+				if compared++; compared > maxOuterCompared {
+					return
+				}
+				n.remarkLeftOut(inner, outer, byContext[inner.context])
 			}
-			outer := &n.requests[j]
-			a, b := n.zones[inner.zone], n.zones[outer.zone]
-			if a == nil || b == nil || a.key == b.key || inner.mistake != "" || outer.mistake != "" || !outer.isOuterOf(inner) {
-				continue
-			}
-			n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here both count", limit.Shorten(outer.zone), outer.line)
 		}
 	}
 }
 
-// isOuterOf reports whether a limit_req stands in a context around that of another one.
-func (r *limitRequest) isOuterOf(inner *limitRequest) bool {
-	if r.server != nil && r.server != inner.server || len(r.paths) > len(inner.paths) {
-		return false
+// byContext returns the limit_req of each context.
+func (n *nginx) byContext() map[*nginxContext][]*limitRequest {
+	out := map[*nginxContext][]*limitRequest{}
+	for i := range n.requests {
+		r := &n.requests[i]
+		out[r.context] = append(out[r.context], r)
 	}
-	if len(r.paths) == len(inner.paths) && r.server == inner.server {
-		return false // the same context, or one beside it
+	return out
+}
+
+// remarkLeftOut remarks on an outer limit_req if it counts here where an inner one stands, and is none of those
+// beside the inner one.
+func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest) {
+	counts := func(c *nginxContext) bool { return n.counts(&outer.limit, n.region(c)) }
+	if !outer.imported || isOneOf(outer, beside) || !slices.ContainsFunc(inner.context.counted, counts) {
+		return
 	}
-	return slices.Equal(r.paths, inner.paths[:len(r.paths)])
+	how := "both count"
+	if !inner.imported {
+		how = "that one counts"
+	}
+	n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here %s", limit.Shorten(outer.zone), outer.line, how)
+}
+
+// isOneOf reports whether the limit of a limit_req is that of one of others.
+func isOneOf(r *limitRequest, others []*limitRequest) bool {
+	return slices.ContainsFunc(others, func(o *limitRequest) bool {
+		return o == r || o.imported && o.limit.equals(&r.limit)
+	})
 }
 
 // remarkBeside remarks on the locations that nginx matches before that of a limit_req, and whose requests
 // have its limit here.
-func (n *nginx) remarkBeside(r *limitRequest, at location) {
-	for _, other := range n.places {
-		matches := strings.HasPrefix(other.modifier, "~") || strings.HasPrefix(other.path, at.path)
-		if matches && other.server == r.server && other.location != at && !n.replaces(r, other) {
-			n.remark(other.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: write a limit for it", limit.Shorten(other.path), limit.Shorten(at.path), limit.Shorten(r.zone))
+func (n *nginx) remarkBeside() {
+	byContext := n.byContext()
+	for i := range n.requests {
+		r := &n.requests[i]
+		if !r.imported || r.context.name != "location" || r.context.location.modifier == "=" {
+			continue
+		}
+		longer := map[*nginxContext][]*nginxContext{}
+		for _, c := range n.contexts {
+			if c.name != "location" || !c.matchesBefore(r.context) || isOneOf(r, byContext[c.limiting()]) {
+				continue
+			}
+			regions := []*nginxContext{c}
+			if c.location.isRegexp() && r.context.keepsRegexp(c) {
+				if longer[c.outer] == nil {
+					longer[c.outer] = n.longer(r.context, c.outer)
+				}
+				regions = longer[c.outer]
+			}
+			for _, at := range regions {
+				n.remarkBesideOf(r, c, n.region(at), byContext[c.limiting()])
+			}
 		}
 	}
 }
 
-// replaces reports whether a limit_req of a location becomes a limit that takes the place of that of r,
-// which it does where there is no condition.
-func (n *nginx) replaces(r *limitRequest, at place) bool {
-	z := n.zones[r.zone]
-	return r.paths[len(r.paths)-1].path == "/" && !strings.HasPrefix(at.modifier, "~") && z != nil && n.inner[innerLimit{at.location, r.rank, z.key}]
+// matchesBefore reports whether nginx matches a location before another one of its server, for some paths.
+func (c *nginxContext) matchesBefore(other *nginxContext) bool {
+	switch {
+	case c == other || c.server != other.server:
+		return false
+	case !c.location.isRegexp():
+		return strings.HasPrefix(c.location.path, other.location.path)
+	case c.outer.name == "location" && !c.outer.location.isRegexp() && other != c.outer && !other.isInside(c.outer) &&
+		!strings.HasPrefix(c.outer.location.path, other.location.path):
+		return false // it is tried only for requests of its outer location
+	}
+	return true
+}
+
+// keepsRegexp reports whether a location, or the one around it, has the modifier ^~, by which nginx does not try
+// a regular expression beside it.
+func (c *nginxContext) keepsRegexp(other *nginxContext) bool {
+	for ; c != nil; c = c.outer {
+		if c.outer == other.outer {
+			return c.location.modifier == "^~"
+		}
+	}
+	return false
+}
+
+// longer returns the locations in a context that have paths of another location, and for which nginx tries the
+// regular expressions in that context.
+func (n *nginx) longer(other, in *nginxContext) []*nginxContext {
+	out := []*nginxContext{}
+	for _, c := range n.contexts {
+		if c.name == "location" && c.outer == in && c.location.modifier == "" && strings.HasPrefix(c.location.path, other.location.path) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// remarkBesideOf remarks on a location that nginx matches before that of a limit_req, for requests of a region,
+// which have others there.
+func (n *nginx) remarkBesideOf(r *limitRequest, c *nginxContext, region []condition, others []*limitRequest) {
+	at, path := r.context.location, limit.Shorten(c.location.path)
+	admits := r.allows && !c.isDry() && slices.ContainsFunc(others, func(o *limitRequest) bool { return n.isAdmittedBy(r, o, region) })
+	switch {
+	case admits:
+		n.remark(c.location.line, "nginx matches location %s before %s, where limit_req_dry_run admits all: here its requests are admitted too; write a limit for it", path, limit.Shorten(at.path))
+	case n.counts(&r.limit, region):
+		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: write a limit for it", path, limit.Shorten(at.path), limit.Shorten(r.zone))
+	}
+}
+
+// isAdmittedBy reports whether requests of a region, which have another limit_req in nginx, do not count for
+// it here, as the limit that admits those of r is more specific.
+func (n *nginx) isAdmittedBy(r, other *limitRequest, region []condition) bool {
+	allow := r.limit.allow()
+	return n.counts(&allow, region) && (!other.imported || other.limit.place() == allow.place() && !other.limit.shadow && allow.compareRank(&other.limit) < 0)
 }
 
 // remarkShared remarks on limits that were imported of several limit_req with one zone.
@@ -76,16 +163,17 @@ func (n *nginx) remarkShared() {
 // remarkDry remarks on limit_req_dry_run in contexts that take their limit_req from an outer one, where
 // it is not on: the limit is one for all of them.
 func (n *nginx) remarkDry() {
+	byContext := n.byContext()
 	for _, c := range n.contexts {
 		if c.dryLine == 0 || !c.dry || c.limits > 0 {
 			continue
 		}
-		from := c.outer
-		for from != nil && from.limits == 0 {
-			from = from.outer
+		from := c.limiting()
+		if from == nil || from.isDry() || !from.enforced {
+			continue
 		}
-		if from != nil && from.imported > 0 && !from.isDry() {
-			n.remark(c.dryLine, "limit_req_dry_run is on for some requests of limit_req on line %d: the limit is enforced here, for all of them", from.imported)
+		if i := slices.IndexFunc(byContext[from], func(r *limitRequest) bool { return r.imported }); i >= 0 {
+			n.remark(c.dryLine, "limit_req_dry_run is on for some requests of limit_req on line %d: the limit is enforced here, for all of them", byContext[from][i].line)
 		}
 	}
 }

@@ -1,0 +1,177 @@
+package limitimport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// addLimits adds the limits of all limit_req, and the remarks on these.
+func (n *nginx) addLimits() {
+	n.leaveOutTied()
+	for i := range n.requests {
+		if r := &n.requests[i]; r.imported {
+			n.limits = append(n.limits, r.limit)
+		}
+	}
+	for i := range n.requests {
+		r := &n.requests[i]
+		if r.imported && n.draft.add(r.limit) {
+			n.uses[r.zone] = append(n.uses[r.zone], r.line)
+			n.addAllow(r)
+		}
+		for _, text := range r.said {
+			n.remark(r.line, "%s", text)
+		}
+	}
+}
+
+// leaveOutTied leaves out the limit_req whose limit would have the same requests as another one: of two in each
+// other the outer one, which nginx does not use where the inner one stands.
+func (n *nginx) leaveOutTied() {
+	first := map[string]*limitRequest{}
+	for i := range n.requests {
+		r := &n.requests[i]
+		if !r.imported {
+			continue
+		}
+		key := fmt.Sprint(r.limit.place(), r.limit.when, r.limit.shadow)
+		other := first[key]
+		switch {
+		case other == nil:
+			first[key] = r
+		case other.limit.equals(&r.limit): // one limit
+		case other.context.isInside(r.context):
+			r.leaveOut(tiedText, other.line)
+		case r.context.isInside(other.context):
+			other.leaveOut(tiedText, r.line)
+			first[key] = r
+		default:
+			r.leaveOut(tiedText, other.line)
+		}
+	}
+	n.leaveOutSame(first)
+}
+
+const tiedText = "a limits file has one limit for its requests, here that of line %d"
+
+// leaveOutSame leaves out further limit_req that have the limit of one that was left out.
+func (n *nginx) leaveOutSame(first map[string]*limitRequest) {
+	for i := range n.requests {
+		r := &n.requests[i]
+		if !r.imported {
+			continue
+		}
+		if kept := first[fmt.Sprint(r.limit.place(), r.limit.when, r.limit.shadow)]; !kept.limit.equals(&r.limit) {
+			r.leaveOut(tiedText, kept.line)
+		}
+	}
+}
+
+// addAllow adds a limit that admits the requests of a limit_req in dry run, if another limit would decide them:
+// a limit in shadow mode takes the place of none.
+func (n *nginx) addAllow(r *limitRequest) {
+	if !r.limit.shadow {
+		return
+	}
+	allow := r.limit.allow()
+	place, needed := allow.place(), false
+	for i := range n.requests {
+		other := &n.requests[i]
+		if !other.imported || other.limit.shadow || !other.limit.meets(allow.when) || other.limit.place() != place {
+			continue
+		}
+		switch before := allow.compareRank(&other.limit); {
+		case before < 0:
+			needed = true
+		case before == 0:
+			r.remark("limit_req_dry_run is on, and here the limit of line %d is enforced for the same requests", other.line)
+			return
+		}
+	}
+	if needed && n.draft.add(allow) {
+		r.allows = true
+		n.limits = append(n.limits, allow)
+	}
+}
+
+// allow returns a limit that admits the requests of l.
+func (l *imported) allow() imported {
+	return imported{id: l.id + "-allow", action: "allow", by: l.by, group: l.group, when: l.when}
+}
+
+// equals reports whether two limits are one.
+func (l *imported) equals(other *imported) bool { return fmt.Sprint(*l) == fmt.Sprint(*other) }
+
+// place returns the level and the group of a limit: limits of one place compete.
+func (l *imported) place() string {
+	return l.group + ":" + strings.Join(slices.Sorted(slices.Values(l.by)), ",")
+}
+
+// compareRank is negative if l is more specific than another limit of its place, as in limits files.
+func (l *imported) compareRank(other *imported) int {
+	exact, length := l.specificity()
+	otherExact, otherLength := other.specificity()
+	return cmp.Or(len(other.when)-len(l.when), otherExact-exact, otherLength-length)
+}
+
+func (l *imported) specificity() (exact, length int) {
+	for _, c := range l.when {
+		prefix, isPrefix := strings.CutSuffix(c.pattern, "*")
+		if length += len(prefix); !isPrefix {
+			exact++
+		}
+	}
+	return exact, length
+}
+
+// meets reports whether l applies to some requests that meet the conditions of a region.
+func (l *imported) meets(region []condition) bool {
+	for _, a := range l.when {
+		for _, b := range region {
+			if a.dimension == b.dimension && !a.includes(b) && !b.includes(a) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// covers reports whether l applies to all requests that meet the conditions of a region.
+func (l *imported) covers(region []condition) bool {
+	for _, a := range l.when {
+		if !slices.ContainsFunc(region, func(b condition) bool { return a.dimension == b.dimension && a.includes(b) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// includes reports whether all values of another condition on the same dimension meet c.
+func (c condition) includes(other condition) bool {
+	prefix, isPrefix := strings.CutSuffix(c.pattern, "*")
+	return c.pattern == other.pattern || isPrefix && strings.HasPrefix(strings.TrimSuffix(other.pattern, "*"), prefix)
+}
+
+// maxHidden bounds how many pairs of limits are compared to find those that take the place of others.
+const maxHidden = 10_000_000
+
+// counts reports whether a limit of the file applies to requests of a region: no more specific one takes its
+// place for all of them. Where there are too many limits to compare it does.
+func (n *nginx) counts(l *imported, region []condition) bool {
+	if !l.meets(region) {
+		return false
+	}
+	place := l.place()
+	for i := range n.limits {
+		other := &n.limits[i]
+		if n.compared++; n.compared > maxHidden {
+			return true
+		}
+		if (l.shadow || !other.shadow) && other.compareRank(l) < 0 && other.covers(region) && other.place() == place {
+			return false
+		}
+	}
+	return true
+}

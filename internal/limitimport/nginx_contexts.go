@@ -1,0 +1,119 @@
+package limitimport
+
+import "strings"
+
+// nginxContext is a file or a block.
+type nginxContext struct {
+	name     string // of a block, such as location
+	outer    *nginxContext
+	location location // of a location
+	server   *server  // nil outside of a server
+	limits   int      // how many limit_req are in it
+	dry      bool     // the value of limit_req_dry_run
+	dryLine  int      // its line; 0 if the value is that of the outer context
+	divided  bool     // all its requests are those of blocks in it
+	// watched and enforced report that limit_req_dry_run is on, or off, for some requests that the limit_req of
+	// the context count.
+	watched, enforced bool
+	counted           []*nginxContext // those whose requests the limit_req of the context count
+}
+
+// markOuter marks the outer context if all its requests are those of blocks like this one.
+func (c *nginxContext) markOuter() {
+	pattern, _ := c.location.pattern()
+	switch {
+	case c.outer == nil:
+	case c.name == "http", c.name == "server" && c.outer.name != "server",
+		c.name == "location" && c.outer.name == "server" && pattern == "/*":
+		c.outer.divided = true
+	}
+}
+
+// isDry reports whether limit_req_dry_run is on in a context.
+func (c *nginxContext) isDry() bool {
+	for ; c != nil; c = c.outer {
+		if c.dryLine > 0 {
+			return c.dry
+		}
+	}
+	return false
+}
+
+// limiting returns the context of the limit_req that count the requests of c, or nil.
+func (c *nginxContext) limiting() *nginxContext {
+	for c != nil && c.limits == 0 {
+		c = c.outer
+	}
+	return c
+}
+
+// isInside reports whether a context is inside of another one.
+func (c *nginxContext) isInside(outer *nginxContext) bool {
+	for c = c.outer; c != nil; c = c.outer {
+		if c == outer {
+			return true
+		}
+	}
+	return false
+}
+
+// findModes finds out which requests limit_req count, and for which of them limit_req_dry_run is on.
+func (n *nginx) findModes() {
+	for _, c := range n.contexts {
+		from := c.limiting()
+		if from == nil || c.divided || c.name != "" && c.name != "http" && c.name != "server" && c.name != "location" {
+			continue
+		}
+		from.counted = append(from.counted, c)
+		if c.isDry() {
+			from.watched = true
+		} else {
+			from.enforced = true
+		}
+	}
+}
+
+// isRegexp reports whether a location is one of a regular expression.
+func (l location) isRegexp() bool { return strings.HasPrefix(l.modifier, "~") }
+
+// pattern returns the pattern of the paths of a location, if they have one.
+func (l location) pattern() (pattern string, ok bool) {
+	switch {
+	case l.path == "" || strings.HasPrefix(l.path, "@") || strings.Contains(l.path, "*"):
+		return "", false
+	case l.modifier == "=":
+		return l.path, true
+	case l.modifier == "", l.modifier == "^~":
+		return l.path + "*", true
+	}
+	return "", false
+}
+
+// region returns conditions that the requests of a context meet: on the path that the innermost location with
+// one has, and on the host.
+func (n *nginx) region(c *nginxContext) []condition {
+	var region []condition
+	for at := c; at != nil; at = at.outer {
+		if pattern, ok := at.location.pattern(); ok {
+			region = append(region, condition{"path", pattern})
+			break
+		}
+		if strings.HasPrefix(at.location.path, "@") {
+			break // requests of any path
+		}
+	}
+	if c.server != nil {
+		if host := n.hostOf(c.server); host != "" {
+			region = append(region, condition{"host", host})
+		}
+	}
+	return region
+}
+
+// hostOf returns the host of a server in conditions, or "" if it has none.
+func (n *nginx) hostOf(s *server) string {
+	if n.servers < 2 || len(s.names) != 1 || s.names[0] == "_" || strings.ContainsAny(s.names[0], "*~") {
+		return ""
+	}
+	return s.names[0]
+}

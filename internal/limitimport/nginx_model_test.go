@@ -1,0 +1,307 @@
+package limitimport
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// modelBlock is a block of a configuration of nginx, as the test reads it: by itself, without the importer.
+type modelBlock struct {
+	outer          *modelBlock
+	modifier, path string // of a location
+	host           string // of a server
+	line           int
+	dry            string // on, off or ""
+	dryLine        int
+	limits         []*modelLimit
+	inner          []*modelBlock
+}
+
+// modelLimit is a limit_req. Its burst is its number in the configuration, by which the file's limit is known.
+type modelLimit struct {
+	zone   string
+	number int64
+	line   int
+	block  *modelBlock
+}
+
+// modelConfig writes blocks.
+type modelConfig struct {
+	text   strings.Builder
+	line   int
+	limits []*modelLimit
+	blocks []*modelBlock
+}
+
+func (c *modelConfig) write(format string, args ...any) int {
+	c.line++
+	fmt.Fprintf(&c.text, format+"\n", args...)
+	return c.line
+}
+
+var modelZones = map[string]string{"a": "$binary_remote_addr", "b": "$binary_remote_addr", "k": "$http_x_key"}
+
+// drawBlock draws a block, with its limits, and writes it. Inner draws and writes the blocks in it.
+func (c *modelConfig) drawBlock(t *rapid.T, b *modelBlock, begin string, inner func()) {
+	b.line = c.write("%s {", begin)
+	c.blocks = append(c.blocks, b)
+	if b.outer != nil {
+		b.outer.inner = append(b.outer.inner, b)
+	}
+	if b.dry = rapid.SampledFrom([]string{"", "", "", "on", "off"}).Draw(t, "dry"); b.dry != "" {
+		b.dryLine = c.write("limit_req_dry_run %s;", b.dry)
+	}
+	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "limits") {
+		l := &modelLimit{zone: rapid.SampledFrom([]string{"a", "a", "b", "k"}).Draw(t, "zone"), number: int64(len(c.limits) + 1), block: b}
+		l.line = c.write("limit_req zone=%s burst=%d nodelay;", l.zone, l.number)
+		b.limits, c.limits = append(b.limits, l), append(c.limits, l)
+	}
+	inner()
+	c.write("}")
+}
+
+// drawLocations draws locations of a server, or of a location.
+func (c *modelConfig) drawLocations(t *rapid.T, outer *modelBlock) {
+	locations := []string{" /", " /api/", "^~ /api/", " /api/v2/", "= /api/", " /static/", "~ [.]php$"}
+	if outer.path != "" {
+		locations = []string{" " + outer.path + "n/", "^~ " + outer.path + "n/", "= " + outer.path + "n/", "~ [.]txt$"}
+	}
+	for _, l := range rapid.SliceOfNDistinct(rapid.SampledFrom(locations), 0, 4, func(l string) string { return strings.Replace(l, "^~ ", " ", 1) }).Draw(t, "locations") {
+		modifier, path, _ := strings.Cut(l, " ")
+		b := &modelBlock{outer: outer, modifier: modifier, path: path}
+		c.drawBlock(t, b, strings.Join(strings.Fields("location "+modifier+" "+path), " "), func() {
+			if modifier == "" && outer.path == "" && path != "/" {
+				c.drawLocations(t, b)
+			}
+		})
+	}
+}
+
+// drawConfig draws a configuration with one or two servers.
+func drawConfig(t *rapid.T) *modelConfig {
+	c := &modelConfig{}
+	for _, z := range []string{"a", "b", "k"} {
+		c.write("limit_req_zone %s zone=%s:1m rate=9r/s;", modelZones[z], z)
+	}
+	http := &modelBlock{}
+	c.drawBlock(t, http, "http", func() {
+		for _, host := range []string{"a.x", "b.x"}[:rapid.IntRange(1, 2).Draw(t, "servers")] {
+			s := &modelBlock{outer: http, host: host}
+			c.drawBlock(t, s, "server", func() {
+				c.write("server_name %s;", host)
+				c.drawLocations(t, s)
+			})
+		}
+	})
+	return c
+}
+
+// find returns the block whose settings a request has, as nginx finds it.
+func (b *modelBlock) find(uri string) *modelBlock {
+	var best *modelBlock
+	for _, l := range b.inner {
+		if l.modifier == "=" && l.path == uri {
+			return l
+		}
+		if l.modifier != "=" && l.modifier != "~" && strings.HasPrefix(uri, l.path) && (best == nil || len(l.path) > len(best.path)) {
+			best = l
+		}
+	}
+	tried := best == nil || best.modifier != "^~" // regular expressions
+	if best != nil {
+		if best = best.find(uri); best.modifier == "~" || best.modifier == "=" {
+			return best
+		}
+	}
+	if tried {
+		for _, l := range b.inner {
+			if l.modifier == "~" && strings.HasSuffix(uri, l.path[3:len(l.path)-1]) {
+				return l
+			}
+		}
+	}
+	if best == nil {
+		return b
+	}
+	return best
+}
+
+// limiting returns the limit_req that a block has, its own or those of an outer one.
+func (b *modelBlock) limiting() []*modelLimit {
+	for b.outer != nil && len(b.limits) == 0 {
+		b = b.outer
+	}
+	return b.limits
+}
+
+func (b *modelBlock) isDry() bool {
+	for b != nil && b.dry == "" {
+		b = b.outer
+	}
+	return b != nil && b.dry == "on"
+}
+
+// modelRequest is an example: the block that it has in nginx, the limits that are enforced there, and those that
+// apply here.
+type modelRequest struct {
+	uri              string
+	block            *modelBlock
+	nginx            []*modelLimit
+	enforced, shadow []*modelLimit
+}
+
+// modelPaths returns paths of example requests for all locations.
+func modelPaths() (paths []string) {
+	for _, begin := range []string{"/", "/api/", "/api/n/", "/api/v2/", "/api/v2/n/", "/static/", "/static/n/"} {
+		paths = append(paths, begin, begin+"x", begin+"q.php", begin+"q.txt")
+	}
+	return paths
+}
+
+// requests returns example requests of a configuration, with the limits of the file that apply to them.
+func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
+	var out []*modelRequest
+	for _, server := range c.blocks[0].inner {
+		for _, uri := range modelPaths() {
+			r := &modelRequest{uri: server.host + uri, block: server.find(uri)}
+			if !r.block.isDry() {
+				r.nginx = r.block.limiting()
+			}
+			req := &limit.Request{Tenant: "t", Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "host", Value: server.host}, {Name: "path", Value: uri}, {Name: "x_key", Value: "k"}}}
+			for _, l := range set.Explain(req) {
+				if !l.Applies || l.Limit.Action != limit.ActionLimit {
+					continue
+				}
+				m := c.limits[l.Limit.Params.Capacity-2]
+				if l.Limit.Mode == limit.ModeShadow {
+					r.shadow = append(r.shadow, m)
+				} else {
+					r.enforced = append(r.enforced, m)
+				}
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+var (
+	besideText  = regexp.MustCompile(`^nginx matches location (\S+) before (\S+), (whose limit by zone (\S+) its requests have here too|where limit_req_dry_run admits all)`)
+	leftOutText = regexp.MustCompile(`^where this limit_req stands, nginx leaves out that of zone (\S+) on line (\d+); here (both count|that one counts)`)
+)
+
+// explained reports whether a remark says that a limit applies here and not in nginx, or the other way round.
+func (r *modelRequest) explained(l *modelLimit, remarks []Remark) bool {
+	return slices.ContainsFunc(remarks, func(m Remark) bool {
+		beside, leftOut := besideText.FindStringSubmatch(m.Text), leftOutText.FindStringSubmatch(m.Text)
+		extra := slices.Contains(r.enforced, l)
+		switch {
+		case beside != nil && m.Line == r.block.line:
+			return !extra || beside[4] == l.zone && beside[2] == l.block.path
+		case leftOut != nil && extra:
+			return leftOut[2] == strconv.Itoa(l.line) && slices.ContainsFunc(r.block.limiting(), func(o *modelLimit) bool { return o.line == m.Line })
+		case strings.Contains(m.Text, "limit_req_dry_run is on for some requests"), strings.Contains(m.Text, "enforced for the same requests"):
+			return extra
+		}
+		return !extra && m.Line == l.line && strings.Contains(m.Text, "is not imported")
+	})
+}
+
+// isTrue reports whether a remark on limits that apply here and not in nginx is true of an example.
+func (c *modelConfig) isTrue(m Remark, requests []*modelRequest) bool {
+	beside, leftOut := besideText.FindStringSubmatch(m.Text), leftOutText.FindStringSubmatch(m.Text)
+	if beside == nil && leftOut == nil {
+		return true
+	}
+	return slices.ContainsFunc(requests, func(r *modelRequest) bool {
+		here := slices.Concat(r.enforced, r.shadow)
+		switch {
+		case beside != nil && r.block.line != m.Line:
+			return false
+		case beside != nil && beside[4] == "": // admitted here alone
+			return slices.ContainsFunc(r.nginx, func(l *modelLimit) bool { return !slices.Contains(r.enforced, l) })
+		case beside != nil:
+			return slices.ContainsFunc(here, func(l *modelLimit) bool {
+				return l.zone == beside[4] && l.block.path == beside[2] && !slices.Contains(r.nginx, l)
+			})
+		}
+		return slices.ContainsFunc(r.block.limiting(), func(l *modelLimit) bool { return l.line == m.Line }) &&
+			slices.ContainsFunc(here, func(l *modelLimit) bool { return strconv.Itoa(l.line) == leftOut[2] })
+	})
+}
+
+// TestNginxModel draws configurations, and compares which limits nginx and the file enforce for example
+// requests: where they differ a remark says so, and no remark says so where they do not.
+func TestNginxModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawConfig(t)
+		result, err := Nginx([]byte(c.text.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits, _, err := config.ParseLimits("limits.yaml", result.File, limit.CompileOptions{IPMaxTTL: 3600e6})
+		describe := func() string { return c.text.String() + describe(result, nil) }
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, describe())
+		}
+		requests := c.requests(limits)
+		for _, r := range requests {
+			for _, l := range c.limits {
+				if slices.Contains(r.nginx, l) != slices.Contains(r.enforced, l) && !r.explained(l, result.Remarks) {
+					t.Fatalf("no remark on line %d for %s, which nginx limits: %v\n%s", l.line, r.uri, slices.Contains(r.nginx, l), describe())
+				}
+			}
+		}
+		for _, m := range result.Remarks {
+			if !c.isTrue(m, requests) {
+				t.Fatalf("not true: line %d: %s\n%s", m.Line, m.Text, describe())
+			}
+		}
+	})
+}
+
+// TestNginxDryRun: requests of a location with limit_req_dry_run are admitted, and its limits in shadow mode watch.
+func TestNginxDryRun(t *testing.T) {
+	content, err := os.ReadFile("testdata/dry_inside.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Nginx(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, _, err := config.ParseLimits("limits.yaml", result.File, limit.CompileOptions{IPMaxTTL: 3600e6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/":          "enforce a, enforce k",
+		"/static/a":  "shadow a-static, enforce a-static-allow, enforce k",
+		"/two/a":     "shadow b-two, enforce b-two-allow, shadow k-two, enforce k-two-allow",
+		"/api/a":     "enforce a-api, enforce k",
+		"/api/v2/a":  "enforce b-api-v2, enforce k",
+		"/static/im": "shadow a-static, enforce a-static-allow, enforce k",
+	} {
+		req := &limit.Request{Tenant: "t", Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "path", Value: path}, {Name: "x_key", Value: "k"}}}
+		var got []string
+		for _, l := range set.Explain(req) {
+			if l.Applies {
+				got = append(got, l.Limit.Mode.String()+" "+l.Limit.ID)
+			}
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: got %s, want %s", path, strings.Join(got, ", "), want)
+		}
+	}
+}
