@@ -67,12 +67,15 @@ func (c *compiler) warnAllow(a, b *Limit) bool {
 	if a.Action != ActionAllow || takesPlace(a, b) || c.allowed(a, b) {
 		return false
 	}
-	why := "is more specific"
-	if a.Group != b.Group {
-		why = "is of another group"
+	const text = "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s"
+	switch {
+	case a.Group == b.Group:
+		c.warn(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is more specific")
+	case len(b.when) > 0 && b.conditionsIn(a, a): // one for such requests in place of what a lifts
+		return false
+	default:
+		c.note(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is of another group")
 	}
-	c.warn(a.Line, "action", "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s",
-		Quote(a.ID), Quote(b.ID), why)
 	return true
 }
 

@@ -26,6 +26,7 @@ func Kong(content []byte) (Result, error) {
 	}
 	k := &kong{}
 	k.entity(root, nil, 0)
+	k.addPlugins()
 	if k.plugins == 0 {
 		k.remark(1, "there is no rate-limiting plugin: nothing is imported")
 	}
@@ -35,9 +36,12 @@ func Kong(content []byte) (Result, error) {
 // kong is a configuration that is being read.
 type kong struct {
 	draft
-	plugins int
-	local   bool    // the remark about the policy local is there
-	unnamed *Remark // about the outermost entity without a name around a plugin, or nil
+	plugins  int
+	read     []kongPlugin // those that are imported
+	groups   names        // of these
+	compared int          // pairs of their limits
+	local    bool         // the remark about the policy local is there
+	unnamed  *Remark      // about the outermost entity without a name around a plugin, or nil
 }
 
 // kongScope is a list of entities that have plugins, and the condition of these.

@@ -33,6 +33,7 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	if !ok {
 		return
 	}
+	rank := kongRank(n, scope)
 	if scope, ok = k.scope(n, config, scope); !ok {
 		return
 	}
@@ -40,7 +41,7 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 		k.local = true
 		k.remark(n.Line, "with policy local each node of Kong counts by itself; here all proxies of a store count together")
 	}
-	k.windows(n.Line, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(n.Line, config)})
+	k.windows(kongPlugin{line: n.Line, rank: rank}, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(n.Line, config)})
 }
 
 // remarkMisplaced remarks on a plugin of limits that stands in the list as a word or as a field, and reports
@@ -133,8 +134,8 @@ func (k *kong) isClosed(line int, config *yaml.Node) bool {
 	return !open
 }
 
-// windows adds a limit for each window of a plugin.
-func (k *kong) windows(line int, config *yaml.Node, l imported) {
+// windows adds a plugin with a limit for each of its windows.
+func (k *kong) windows(p kongPlugin, config *yaml.Node, l imported) {
 	for _, w := range kongWindows {
 		text := scalar(config, w.name)
 		if text == "" {
@@ -142,15 +143,16 @@ func (k *kong) windows(line int, config *yaml.Node, l imported) {
 		}
 		count, mistake := wholeNumber(text)
 		if mistake != "" {
-			k.remark(line, "%s: %s is not imported: it %s", w.name, limit.Shorten(text), mistake)
+			k.remark(p.line, "%s: %s is not imported: it %s", w.name, limit.Shorten(text), mistake)
 			continue
 		}
 		if w.name == "year" {
-			k.remark(line, "a year is 366 days here, and does not follow the calendar")
+			k.remark(p.line, "a year is 366 days here, and does not follow the calendar")
 		}
 		l.id, l.group, l.rate = kongID(l.when, w.name), w.name, fmt.Sprintf("%d/%s", count, w.period)
-		k.add(l)
+		p.limits = append(p.limits, l)
 	}
+	k.read = append(k.read, p)
 }
 
 // by returns the dimensions of limit_by, and reports whether a limits file can express them.
@@ -190,9 +192,6 @@ func (k *kong) explainScope(line int, scope []condition) {
 		if c.dimension != "tenant" && c.dimension != "path" {
 			k.remark(line, "the plugin of %s %s is a condition: services send DIM %[1]s", c.dimension, limit.Shorten(c.pattern))
 		}
-	}
-	if len(scope) > 0 {
-		k.remarkOnce(line, "of several plugins Kong runs one alone; here limits that count by other dimensions apply beside each other")
 	}
 }
 

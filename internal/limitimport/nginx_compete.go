@@ -1,11 +1,6 @@
 package limitimport
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
-)
+import "fmt"
 
 // addLimits adds the limits of all limit_req, and the remarks on these.
 func (n *nginx) addLimits() {
@@ -94,64 +89,6 @@ func (n *nginx) addAllow(r *limitRequest) {
 		r.allows = true
 		n.limits = append(n.limits, allow)
 	}
-}
-
-// allow returns a limit that admits the requests of l.
-func (l *imported) allow() imported {
-	return imported{id: l.id + "-allow", action: "allow", by: l.by, group: l.group, when: l.when}
-}
-
-// equals reports whether two limits are one.
-func (l *imported) equals(other *imported) bool { return fmt.Sprint(*l) == fmt.Sprint(*other) }
-
-// place returns the level and the group of a limit: limits of one place compete.
-func (l *imported) place() string {
-	return l.group + ":" + strings.Join(slices.Sorted(slices.Values(l.by)), ",")
-}
-
-// compareRank is negative if l is more specific than another limit of its place, as in limits files.
-func (l *imported) compareRank(other *imported) int {
-	exact, length := l.specificity()
-	otherExact, otherLength := other.specificity()
-	return cmp.Or(len(other.when)-len(l.when), otherExact-exact, otherLength-length)
-}
-
-func (l *imported) specificity() (exact, length int) {
-	for _, c := range l.when {
-		prefix, isPrefix := strings.CutSuffix(c.pattern, "*")
-		if length += len(prefix); !isPrefix {
-			exact++
-		}
-	}
-	return exact, length
-}
-
-// meets reports whether l applies to some requests that meet the conditions of a region.
-func (l *imported) meets(region []condition) bool {
-	for _, a := range l.when {
-		for _, b := range region {
-			if a.dimension == b.dimension && !a.includes(b) && !b.includes(a) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// covers reports whether l applies to all requests that meet the conditions of a region.
-func (l *imported) covers(region []condition) bool {
-	for _, a := range l.when {
-		if !slices.ContainsFunc(region, func(b condition) bool { return a.dimension == b.dimension && a.includes(b) }) {
-			return false
-		}
-	}
-	return true
-}
-
-// includes reports whether all values of another condition on the same dimension meet c.
-func (c condition) includes(other condition) bool {
-	prefix, isPrefix := strings.CutSuffix(c.pattern, "*")
-	return c.pattern == other.pattern || isPrefix && strings.HasPrefix(strings.TrimSuffix(other.pattern, "*"), prefix)
 }
 
 // maxHidden bounds how many pairs of limits are compared to find those that take the place of others.

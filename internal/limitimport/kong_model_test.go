@@ -1,0 +1,145 @@
+package limitimport
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// modelPlugin is a plugin of the model. Its limits are known by their counts.
+type modelPlugin struct {
+	consumer, route, service string // "" for any
+	rank, line               int
+	counts                   []int64
+}
+
+// modelPair is two entities of a plugin, and its place among all.
+var modelPairs = []struct {
+	consumer, route, service bool
+}{{}, {service: true}, {route: true}, {consumer: true}, {route: true, service: true}, {consumer: true, service: true}, {consumer: true, route: true}, {true, true, true}}
+
+// The entities of the model, the routes in the services of the same index.
+var modelServices, modelRoutes, modelConsumers = []string{"orders", "s"}, []string{"r1", "search"}, []string{"vip", "mobile"}
+
+// drawPlugins draws plugins of a configuration of Kong, each of other entities, and writes it.
+func drawPlugins(t *rapid.T) (text string, plugins []modelPlugin) {
+	inside, count, seen := map[string][]string{}, int64(0), map[string]bool{} // the plugins of an entity, by its name
+	for range rapid.IntRange(1, 6).Draw(t, "plugins") {
+		p := modelPlugin{rank: rapid.IntRange(0, len(modelPairs)-1).Draw(t, "rank")}
+		of, fields, entity := modelPairs[p.rank], "", ""
+		i, nested := rapid.IntRange(0, 1).Draw(t, "service"), rapid.Bool().Draw(t, "nested")
+		name := func(is bool, kind string, names []string, i int) string {
+			switch {
+			case !is:
+				return ""
+			case nested && p.rank > 0 && p.rank < 4:
+				entity = names[i]
+			default:
+				fields += fmt.Sprintf(", %s: %s", kind, names[i])
+			}
+			return names[i]
+		}
+		p.consumer = name(of.consumer, "consumer", modelConsumers, rapid.IntRange(0, 1).Draw(t, "consumer"))
+		p.route, p.service = name(of.route, "route", modelRoutes, i), name(of.service, "service", modelServices, i)
+		if at := p.consumer + "/" + p.route + "/" + p.service; seen[at] {
+			continue
+		} else {
+			seen[at] = true
+		}
+		windows := ""
+		for _, w := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"second", "minute", "hour"}), 1, 3, rapid.ID).Draw(t, "windows") {
+			count++
+			p.counts = append(p.counts, count)
+			windows += fmt.Sprintf("%s: %d, ", w, count)
+		}
+		by := rapid.SampledFrom([]string{"consumer", "consumer", "consumer", "ip", "header, header_name: key"}).Draw(t, "by")
+		inside[entity] = append(inside[entity], fmt.Sprintf("{name: rate-limiting%s, config: {%spolicy: redis, limit_by: %s}}", fields, windows, by))
+		plugins = append(plugins, p)
+	}
+	list := func(name string) string { return "[" + strings.Join(inside[name], ",\n    ") + "]" }
+	text = "_format_version: '3.0'\nservices:\n"
+	for i, service := range modelServices {
+		text += fmt.Sprintf("  - {name: %s, plugins: %s, routes: [{name: %s, plugins: %s}]}\n", service, list(service), modelRoutes[i], list(modelRoutes[i]))
+	}
+	text += "consumers:\n"
+	for _, consumer := range modelConsumers {
+		text += fmt.Sprintf("  - {username: %s, plugins: %s}\n", consumer, list(consumer))
+	}
+	text += "plugins: " + list("") + "\n"
+	for i := range plugins {
+		begin, _, _ := strings.Cut(text, fmt.Sprintf(": %d, ", plugins[i].counts[0]))
+		plugins[i].line = 1 + strings.Count(begin, "\n")
+	}
+	return text, plugins
+}
+
+// TestKongModel: the limits that apply to a request are those of the plugin that Kong runs for it. Others apply only
+// where a remark has their line.
+func TestKongModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, plugins := drawPlugins(t)
+		result, err := Kong([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, _, err := config.ParseLimits("limits.yaml", result.File, limit.CompileOptions{})
+		if err != nil {
+			t.Fatalf("%v, of\n%s\nfrom\n%s", err, result.File, text)
+		}
+		for _, consumer := range append([]string{"other"}, modelConsumers...) {
+			for _, at := range [][2]string{{"orders", "r1"}, {"s", "search"}, {"orders", ""}, {"t", "x"}} {
+				runs := runningPlugin(plugins, consumer, at[1], at[0])
+				req := &limit.Request{Tenant: consumer, Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "service", Value: at[0]}, {Name: "key", Value: "k"}}}
+				if at[1] != "" {
+					req.Dims = append(req.Dims, limit.Dim{Name: "route", Value: at[1]})
+				}
+				checkPlugin(t, set, req, runs, plugins, result)
+			}
+		}
+	})
+}
+
+// runningPlugin returns the plugin that Kong runs for a request, or nil.
+func runningPlugin(plugins []modelPlugin, consumer, route, service string) (runs *modelPlugin) {
+	for i := range plugins {
+		p := &plugins[i]
+		meets := (p.consumer == "" || p.consumer == consumer) && (p.route == "" || p.route == route) && (p.service == "" || p.service == service)
+		if meets && (runs == nil || p.rank > runs.rank) {
+			runs = p
+		}
+	}
+	return runs
+}
+
+// checkPlugin checks the limits that apply to a request.
+func checkPlugin(t *rapid.T, set *limit.Set, req *limit.Request, runs *modelPlugin, plugins []modelPlugin, result Result) {
+	want := []int64{}
+	if runs != nil {
+		want = append(want, runs.counts...)
+	}
+	got := []int64{}
+	for _, l := range set.Explain(req) {
+		if l.Applies && l.Limit.Action == limit.ActionLimit {
+			got = append(got, l.Limit.Params.Count)
+		}
+	}
+	for _, n := range got {
+		p := &plugins[slices.IndexFunc(plugins, func(p modelPlugin) bool { return slices.Contains(p.counts, n) })]
+		said := fmt.Sprintf("Kong runs this plugin in place of that on line %d; here both count", p.line)
+		if !slices.Contains(want, n) && !slices.ContainsFunc(result.Remarks, func(r Remark) bool { return r.Line == runs.line && r.Text == said }) {
+			t.Fatalf("%v: a limit of line %d applies, and line %d runs, in\n%s%v", req, p.line, runs.line, result.File, result.Remarks)
+		}
+	}
+	for _, n := range want {
+		if !slices.Contains(got, n) {
+			t.Fatalf("%v: the limits of line %d do not apply, in\n%s%v", req, runs.line, result.File, result.Remarks)
+		}
+	}
+}

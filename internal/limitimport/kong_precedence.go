@@ -1,0 +1,242 @@
+package limitimport
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// kongPlugin is a plugin with its limits, one for each window.
+type kongPlugin struct {
+	line   int
+	rank   int // of several plugins that a request meets Kong runs the one of the highest rank alone
+	limits []imported
+	both   []int // the lines of the plugins that Kong leaves out for this one, and that count here too
+}
+
+// kongRanks are the sets of entities that a plugin has, the least first, see
+// https://developer.konghq.com/gateway/entities/plugin/#plugin-precedence.
+var kongRanks = []string{"", "service", "route", "consumer", "service route", "service consumer", "route consumer", "service route consumer"}
+
+// kongRank returns the rank of a plugin that stands in the entity of the last condition of a scope, and may name
+// others. A route in a service is no pair of both.
+func kongRank(n *yaml.Node, scope []condition) int {
+	var entities []string
+	for _, s := range kongScopes {
+		if isSet(n, s.entity) || len(scope) > 0 && scope[len(scope)-1].dimension == s.dimension {
+			entities = append(entities, s.entity)
+		}
+	}
+	return slices.Index(kongRanks, strings.Join(entities, " "))
+}
+
+const (
+	// maxKongCompared bounds the pairs of limits that are compared for the precedence of their plugins.
+	maxKongCompared = 1_000_000
+	// maxKongAllows bounds the limits that admit what Kong leaves out.
+	maxKongAllows = 1000
+)
+
+// addPlugins adds the limits of all plugins. A limit here takes the place of less specific ones of its level and
+// group. Where Kong leaves out a plugin for another reason, a limit with action: allow lifts it.
+func (k *kong) addPlugins() {
+	k.dropUnused()
+	k.isolateTied()
+	allows := k.allows()
+	for k.isolateHidden(allows) {
+		allows = k.allows()
+	}
+	k.raiseLevels()
+	for i := range k.read {
+		for _, l := range k.read[i].limits {
+			k.add(l)
+		}
+		for _, l := range allows {
+			if l.of == i {
+				k.add(l.imported)
+			}
+		}
+	}
+	for _, p := range k.read {
+		k.remarkBoth(p)
+	}
+}
+
+// pairs calls look with each limit of a plugin, left, that Kong leaves out for another one, runs. It ends after
+// maxKongCompared pairs of all its calls.
+func (k *kong) pairs(look func(runs, left int, l *imported)) {
+	for i := range k.read {
+		for j := range k.read {
+			runs, left := &k.read[i], &k.read[j]
+			if runs.rank <= left.rank || len(runs.limits) == 0 {
+				continue
+			}
+			for n := range left.limits {
+				if k.compared++; k.compared > maxKongCompared {
+					return
+				}
+				if l := &left.limits[n]; runs.limits[0].meets(l.when) {
+					look(i, j, l)
+				}
+			}
+		}
+	}
+}
+
+// dropUnused drops the limits of plugins that Kong never runs, as another one has all of their requests.
+func (k *kong) dropUnused() {
+	unused := map[int]int{}
+	k.pairs(func(runs, left int, l *imported) {
+		if p := &k.read[runs]; p.countsAll() && p.limits[0].covers(l.when) {
+			unused[left] = p.line
+		}
+	})
+	for i, line := range unused {
+		k.remark(k.read[i].line, "a plugin is not imported: Kong runs that on line %d for all of its requests", line)
+		k.read[i].limits = nil
+	}
+}
+
+// isolateTied gives a limit a group of its own if one of a plugin that Kong leaves out is as specific, or more.
+func (k *kong) isolateTied() {
+	var tied []*imported
+	k.pairs(func(runs, _ int, l *imported) {
+		for n := range k.read[runs].limits {
+			if own := &k.read[runs].limits[n]; own.place() == l.place() && own.compareRank(l) >= 0 {
+				tied = append(tied, own)
+			}
+		}
+	})
+	for _, l := range tied {
+		k.isolate(l)
+	}
+}
+
+// isolate gives a limit a group of its own.
+func (k *kong) isolate(l *imported) {
+	if k.groups == nil {
+		k.groups = names{}
+		for _, w := range kongWindows {
+			k.groups[w.name] = 1
+		}
+	}
+	l.group = k.groups.unique(word(l.id))
+}
+
+// kongAllow is a limit that lifts another one where a plugin runs in place of it.
+type kongAllow struct {
+	imported
+	of int // the plugin that runs
+}
+
+// allows returns limits that lift those of plugins that Kong leaves out, unless limits of the plugin that runs take
+// their place.
+func (k *kong) allows() (allows []kongAllow) {
+	for i := range k.read {
+		k.read[i].both = nil
+	}
+	seen := map[string]bool{}
+	k.pairs(func(runs, left int, l *imported) {
+		p, allow := &k.read[runs], l.allow()
+		allow.when = union(p.limits[0].when, l.when)
+		at := fmt.Sprint(allow.place(), allow.when)
+		switch {
+		case p.takesPlace(l), seen[at]:
+		case !p.countsAll() || len(allows) == maxKongAllows || k.ties(&allow, allows):
+			p.both = append(p.both, k.read[left].line)
+		default:
+			seen[at] = true
+			allow.id = kongID(allow.when, l.id[strings.LastIndexByte(l.id, '-')+1:]) + "-allow"
+			allows = append(allows, kongAllow{allow, runs})
+		}
+	})
+	return allows
+}
+
+// ties reports whether a limit is as specific as one of others, which no limits file may have.
+func (k *kong) ties(l *imported, others []kongAllow) bool {
+	place := l.place()
+	return slices.ContainsFunc(others, func(o kongAllow) bool {
+		k.compared++
+		return k.compared > maxKongCompared || o.compareRank(l) == 0 && o.meets(l.when) && o.place() == place
+	})
+}
+
+// isolateHidden gives limits groups of their own that an allow of a plugin of lower rank would lift too, or that are as
+// specific as an allow, and reports whether there are any.
+func (k *kong) isolateHidden(allows []kongAllow) bool {
+	found := false
+	for _, allow := range allows {
+		place, rank := allow.place(), k.read[allow.of].rank
+		for i := range k.read {
+			for n := range k.read[i].limits {
+				l := &k.read[i].limits[n]
+				if k.compared++; k.compared > maxKongCompared {
+					return false
+				}
+				if l.place() != place || !l.meets(allow.when) {
+					continue
+				}
+				if before := l.compareRank(&allow.imported); before == 0 || before > 0 && k.read[i].rank > rank {
+					k.isolate(l)
+					found = true
+				}
+			}
+		}
+	}
+	return found
+}
+
+// remarkBoth remarks on the plugins that Kong leaves out for another one, and that count here too.
+func (k *kong) remarkBoth(p kongPlugin) {
+	for _, line := range p.both {
+		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count", line)
+	}
+}
+
+// takesPlace reports whether a limit of a plugin takes the place of l.
+func (p *kongPlugin) takesPlace(l *imported) bool {
+	return slices.ContainsFunc(p.limits, func(own imported) bool { return own.place() == l.place() && own.compareRank(l) < 0 })
+}
+
+// countsAll reports whether the limits of a plugin count all requests that meet their conditions: a request may
+// lack other dimensions.
+func (p *kongPlugin) countsAll() bool {
+	return !slices.ContainsFunc(p.limits[0].by, func(dim string) bool { return dim != "tenant" && dim != "ip" })
+}
+
+// union returns the conditions of a and b, each once, by their dimensions.
+func union(a, b []condition) []condition {
+	all := slices.Clone(a)
+	for _, c := range b {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(x, y condition) int { return strings.Compare(x.dimension, y.dimension) })
+	return all
+}
+
+// raiseLevels sets the number of levels, if a request may meet more than the usual number of limits.
+func (k *kong) raiseLevels() {
+	most := 0
+	for i := range k.read {
+		if len(k.read[i].limits) == 0 {
+			continue
+		}
+		places := map[string]bool{}
+		for j := range k.read {
+			for n := range k.read[j].limits {
+				if l := &k.read[j].limits[n]; l.meets(k.read[i].limits[0].when) {
+					places[l.place()] = true
+				}
+			}
+		}
+		most = max(most, len(places))
+	}
+	if most > usualLevels {
+		k.maxLevels = min(most, mostLevels)
+	}
+}
