@@ -47,7 +47,7 @@ func (s *Store) checkDataLoss(ctx context.Context) {
 				defer mu.Unlock()
 				if !there && s.marks[key] {
 					s.counts.resets.Add(1)
-					s.opts.Log.Error("master of the store lost its data, its buckets are full again", "node", n.addr)
+					s.opts.Log.Error("master of the store lost its data, its buckets are full again", "node", n.addr, "advice", "a replica, or appendonly yes, keeps them over a restart")
 				}
 				s.marks[key] = true
 			})

@@ -8,7 +8,7 @@ import (
 )
 
 // SwappedText is the advice about a request with a tenant and an op that stand in the wrong order.
-const SwappedText = "the tenant is a route, and the op is none: the order is tenant op ip"
+const SwappedText = "the tenant is a route, and the op is no route: the order is tenant op ip"
 
 // AddressFirstText is the advice about a request with a tenant and an ip that stand in the wrong order.
 const AddressFirstText = "the tenant is an address, and there is no ip: the order is tenant op ip"
@@ -19,7 +19,7 @@ func AddressFirst(req *limit.Request) bool {
 	return err == nil && !req.Addr.IsValid()
 }
 
-// Swapped reports whether the tenant of a request is a route, such as GET /x or /x, and its op is none: the
+// Swapped reports whether the tenant of a request is a route, such as GET /x or /x, and its op is no route: the
 // caller has most likely swapped them.
 func Swapped(req *limit.Request) bool { return isRoute(req.Tenant) && !isRoute(req.Op) }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// TestSwapped: a tenant that is a route is a mistake if the op is none.
+// TestSwapped: a tenant that is a route is a mistake if the op is no route.
 func TestSwapped(t *testing.T) {
 	for _, row := range []struct {
 		tenant, op string

@@ -242,7 +242,7 @@ func TestRequestWarnings(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", row.name, code, errs)
 		}
 	}
-	const swapped = "limitgate limits explain: the tenant is a route, and the op is none: the order is tenant op ip (warning)\n"
+	const swapped = "limitgate limits explain: the tenant is a route, and the op is no route: the order is tenant op ip (warning)\n"
 	if _, errs, code := command("limits", "explain", sampleLimits, "POST /v1/payments", "acme", "203.0.113.7"); code != exitOK || errs != swapped {
 		t.Errorf("a tenant and an op that are swapped: exit %d: %s", code, errs)
 	}

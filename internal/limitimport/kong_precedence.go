@@ -101,16 +101,20 @@ func (k *kong) dropUnused() {
 
 // isolateTied gives a limit a group of its own if one of a plugin that Kong leaves out is as specific, or more.
 func (k *kong) isolateTied() {
-	var tied []*imported
+	tied := map[*imported]bool{}
 	k.pairs(func(runs, _ int, l *imported) {
 		for n := range k.read[runs].limits {
 			if own := &k.read[runs].limits[n]; own.place() == l.place() && own.compareRank(l) >= 0 {
-				tied = append(tied, own)
+				tied[own] = true
 			}
 		}
 	})
-	for _, l := range tied {
-		k.isolate(l)
+	for i := range k.read {
+		for n := range k.read[i].limits {
+			if l := &k.read[i].limits[n]; tied[l] {
+				k.isolate(l)
+			}
+		}
 	}
 }
 

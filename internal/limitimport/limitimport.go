@@ -124,24 +124,35 @@ func (d *draft) result() Result {
 	return Result{[]byte(b.String()), d.remarks}
 }
 
-// name makes the ids unique, and names the limits that others replace: those without conditions
-// that count by the same.
+// maxReplaces bounds the pairs of limits of one place that are compared for replaces, which only says that it is
+// meant.
+const maxReplaces = 1_000_000
+
+// name makes the ids unique, and names the limits that others replace: less specific ones that count by the same.
 func name(limits []imported, used names) {
 	for i := range limits {
 		l := &limits[i]
 		l.id = used.unique(word(l.id))
 	}
-	general := map[string]string{}
-	place := func(l *imported) string { return l.group + ":" + strings.Join(l.by, ",") }
+	places := map[string][]*imported{}
 	for i := range limits {
-		if l := &limits[i]; len(l.when) == 0 && l.action == "" {
-			general[place(l)] = l.id
+		if l := &limits[i]; l.action == "" {
+			places[l.place()] = append(places[l.place()], l)
 		}
 	}
+	compared := 0
 	for i := range limits {
 		l := &limits[i]
-		if id := general[place(l)]; len(l.when) > 0 && id != "" && l.action == "" && !slices.Contains(l.replaces, id) {
-			l.replaces = append(l.replaces, id)
+		if len(l.when) == 0 || l.action != "" {
+			continue
+		}
+		for _, other := range places[l.place()] {
+			if compared++; compared > maxReplaces {
+				return
+			}
+			if l.compareRank(other) < 0 && l.meets(other.when) && (l.shadow || !other.shadow) && !slices.Contains(l.replaces, other.id) {
+				l.replaces = append(l.replaces, other.id)
+			}
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // TestSampledRequests: mistakes of clients have a line each, once an hour, and requests in order have none.
 func TestSampledRequests(t *testing.T) {
-	const swapped = `msg="the tenant is a route, and the op is none: the order is tenant op ip, and these requests share the limits of a tenant of that name" op=acme`
+	const swapped = `msg="the tenant is a route, and the op is no route: the order is tenant op ip, and these requests share the limits of a tenant of that name" op=acme`
 	const unknown = `dimension=usr used=user`
 	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
 	const spelled = `msg="limits take the op of requests for another one: send it as the limits spell it" reason=`
