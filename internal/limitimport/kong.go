@@ -38,7 +38,6 @@ type kong struct {
 	draft
 	plugins  int
 	read     []kongPlugin // those that are imported
-	groups   names        // of these
 	compared int          // pairs of their limits
 	local    bool         // the remark about the policy local is there
 	unnamed  *Remark      // about the outermost entity without a name around a plugin, or nil

@@ -3,6 +3,7 @@ package limitimport
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -62,6 +63,9 @@ func (k *kong) addPlugins() {
 	for _, p := range k.read {
 		k.remarkBoth(p)
 	}
+	if k.compared > maxKongCompared {
+		k.remark(1, "there are more plugins than are compared: see with limitgate limits explain which of them count for a request, of which Kong runs one alone")
+	}
 }
 
 // pairs calls look with each limit of a plugin, left, that Kong leaves out for another one, runs. It ends after
@@ -99,7 +103,7 @@ func (k *kong) dropUnused() {
 	}
 }
 
-// isolateTied gives a limit a group of its own if one of a plugin that Kong leaves out is as specific, or more.
+// isolateTied gives a limit another group if one of a plugin that Kong leaves out is as specific, or more.
 func (k *kong) isolateTied() {
 	tied := map[*imported]bool{}
 	k.pairs(func(runs, _ int, l *imported) {
@@ -112,21 +116,25 @@ func (k *kong) isolateTied() {
 	for i := range k.read {
 		for n := range k.read[i].limits {
 			if l := &k.read[i].limits[n]; tied[l] {
-				k.isolate(l)
+				k.isolate(&k.read[i], l)
 			}
 		}
 	}
 }
 
-// isolate gives a limit a group of its own.
-func (k *kong) isolate(l *imported) {
-	if k.groups == nil {
-		k.groups = names{}
-		for _, w := range kongWindows {
-			k.groups[w.name] = 1
-		}
-	}
-	l.group = k.groups.unique(word(l.id))
+// isolate gives a limit of a plugin the group of its window and of the plugins with the same kinds of entities, and reports
+// whether it had another one. These plugins have no request together.
+func (k *kong) isolate(p *kongPlugin, l *imported) bool {
+	group := window(l) + "-" + strings.ReplaceAll(kongRanks[p.rank], " ", "-")
+	was := l.group
+	l.group = group
+	return was != group
+}
+
+// window returns the window of a limit.
+func window(l *imported) string {
+	name, _, _ := strings.Cut(l.group, "-")
+	return name
 }
 
 // kongAllow is a limit that lifts another one where a plugin runs in place of it.
@@ -152,7 +160,7 @@ func (k *kong) allows() (allows []kongAllow) {
 			p.both = append(p.both, k.read[left].line)
 		default:
 			seen[at] = true
-			allow.id = kongID(allow.when, l.id[strings.LastIndexByte(l.id, '-')+1:]) + "-allow"
+			allow.id = kongID(allow.when, window(l)) + "-allow"
 			allows = append(allows, kongAllow{allow, runs})
 		}
 	})
@@ -168,7 +176,7 @@ func (k *kong) ties(l *imported, others []kongAllow) bool {
 	})
 }
 
-// isolateHidden gives limits groups of their own that an allow of a plugin of lower rank would lift too, or that are as
+// isolateHidden gives limits other groups that an allow of a plugin of lower rank would lift too, or that are as
 // specific as an allow, and reports whether there are any.
 func (k *kong) isolateHidden(allows []kongAllow) bool {
 	found := false
@@ -184,8 +192,7 @@ func (k *kong) isolateHidden(allows []kongAllow) bool {
 					continue
 				}
 				if before := l.compareRank(&allow.imported); before == 0 || before > 0 && k.read[i].rank > rank {
-					k.isolate(l)
-					found = true
+					found = k.isolate(&k.read[i], l) || found
 				}
 			}
 		}
@@ -193,11 +200,29 @@ func (k *kong) isolateHidden(allows []kongAllow) bool {
 	return found
 }
 
+// mostNamedLines bounds the lines that a remark names.
+const mostNamedLines = 10
+
 // remarkBoth remarks on the plugins that Kong leaves out for another one, and that count here too.
 func (k *kong) remarkBoth(p kongPlugin) {
-	for _, line := range p.both {
-		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count", line)
+	slices.Sort(p.both)
+	p.both = slices.Compact(p.both)
+	switch len(p.both) {
+	case 0:
+		return
+	case 1:
+		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count", p.both[0])
+		return
 	}
+	var lines []string
+	for _, line := range p.both[:min(len(p.both), mostNamedLines)] {
+		lines = append(lines, strconv.Itoa(line))
+	}
+	others := ""
+	if n := len(p.both) - mostNamedLines; n > 0 {
+		others = fmt.Sprintf(", and %d others", n)
+	}
+	k.remark(p.line, "Kong runs this plugin in place of those on lines %s%s; here all of them count", strings.Join(lines, ", "), others)
 }
 
 // takesPlace reports whether a limit of a plugin takes the place of l.
