@@ -82,7 +82,7 @@ func (c *compiler) warnAllow(a, b *Limit) bool {
 // allowed reports whether another limit allows all requests that match a and b.
 func (c *compiler) allowed(a, b *Limit) bool {
 	return slices.ContainsFunc(c.allows(), func(l *Limit) bool {
-		return l.Mode == b.Mode && (l.Plan == b.Plan || l.Plan == a.Plan) && takesPlace(l, b) && l.conditionsIn(a, b)
+		return l.Mode == b.Mode && (l.Plan == b.Plan || b.Plan == "" && l.Plan == a.Plan) && takesPlace(l, b) && l.conditionsIn(a, b)
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 const (
 	mostCliqueSteps = 20_000
 	mostSteps       = 2_000_000
+	// mostClassPairs bounds the pairs of groups that are compared for classes, of a file.
+	mostClassPairs = 20_000_000
 )
 
 // MaxEnforced returns the largest number of enforced limits that can apply to one
@@ -87,6 +89,7 @@ func (r *ruleset) enforcedGroups() (groups [][]*Limit) {
 type meetings struct {
 	best  map[string][]int
 	steps int // of all searches
+	pairs int // that were compared for classes
 }
 
 // of returns the enforced limits of as many levels and groups as one request can meet. It compares limits in
@@ -104,10 +107,7 @@ func (m *meetings) of(r *ruleset) (met [][]*Limit) {
 		s := meetingSearch{groups: groups, most: min(mostCliqueSteps, mostSteps-m.steps)}
 		s.search(nil, 0)
 		if m.steps += s.steps; s.steps > s.most {
-			s.best = nil
-			for i := range groups {
-				s.best = append(s.best, i)
-			}
+			s.best = m.classes(groups)
 		}
 		best = s.best
 		if m.best == nil {
@@ -119,6 +119,24 @@ func (m *meetings) of(r *ruleset) (met [][]*Limit) {
 		met = append(met, groups[i])
 	}
 	return met
+}
+
+// classes returns one group of each class of groups of which no request meets two, as of limits of one tenant each.
+// There are at least as many as one request can meet, and all groups after mostClassPairs.
+func (m *meetings) classes(groups [][]*Limit) (firsts []int) {
+	var classes [][]int
+	for i := range groups {
+		at := slices.IndexFunc(classes, func(class []int) bool {
+			m.pairs += len(class)
+			return m.pairs <= mostClassPairs && !slices.ContainsFunc(class, func(j int) bool { return groupsMeet(groups[j], groups[i]) })
+		})
+		if at < 0 {
+			classes, firsts = append(classes, nil), append(firsts, i)
+			at = len(classes) - 1
+		}
+		classes[at] = append(classes[at], i)
+	}
+	return firsts
 }
 
 // meetingSearch searches for the largest number of groups that one request can meet.
