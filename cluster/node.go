@@ -167,9 +167,9 @@ func (s *Store) adoptOrphans(t *topology) {
 	})
 }
 
-// A node whose calls alternate between failures and answers has healthLines pairs of lines in healthPeriod. The second
-// pair is for an outage behind a short failure. The line of an outage behind two short failures may be healthPeriod
-// late. The line about an open breaker is not.
+// A node that alternates between failures and answers has healthLines pairs of lines in healthPeriod: the second one
+// for an outage behind a short failure. A further outage has its line when the period is over. That about an open
+// breaker does not wait.
 const (
 	healthPeriod = 20 * time.Second
 	healthLines  = 2
@@ -203,7 +203,7 @@ func (n *node) reportHealth(err error) {
 				attrs = append(attrs, "unlogged_outages", n.unlogged)
 			}
 			if n.reported.Used() {
-				attrs = append(attrs, "next_line", "further outages of this node have no line for up to "+healthPeriod.String())
+				attrs = append(attrs, "quiet_for", healthPeriod)
 			}
 			n.degraded, n.unlogged = true, 0
 			n.log.Warn("store degraded, using backstop", attrs...)

@@ -44,7 +44,7 @@ func TestRunningAgain(t *testing.T) {
 			_ = p.stop(syscall.SIGTERM)
 			expectLine(t, complaints, "limitgate "+command+": no answer from "+addr+": ", "; asking again")
 			serve(t, limits, "--listen", addr)
-			expectLine(t, complaints, "limitgate "+command+": "+addr+" answers again", "")
+			expectLine(t, complaints, "limitgate "+command+": there are answers from "+addr+" again", "")
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}

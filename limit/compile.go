@@ -83,6 +83,7 @@ type compiler struct {
 	shared     []*Limit
 	limits     []*Limit // of all tenants
 	allowing   []*Limit // nil before the first call of allows
+	notedGroup bool     // an allow of another group has its note
 	ordinals   map[string]int
 	tied       map[entry]bool // limits already reported as ties with an earlier one
 	// lifted are the pairs of limits of which warnLifted has warned, and comparedOverrides how many it

@@ -61,21 +61,24 @@ func (c *compiler) countsAllowed(a, b *Limit) bool {
 		canMeet(a, b) && !c.allowed(a, b)
 }
 
-// warnAllow warns if a allows requests, and b counts some of them all the same: it is more specific,
-// or of another group.
-func (c *compiler) warnAllow(a, b *Limit) bool {
+// warnAllow warns if a allows requests, and b counts some of them all the same: it is more specific. If it is of
+// another group, one note of the file says so. Level has the limits of the level.
+func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 	if a.Action != ActionAllow || takesPlace(a, b) || c.allowed(a, b) {
 		return false
 	}
 	const text = "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s"
-	switch {
-	case a.Group == b.Group:
+	if a.Group == b.Group {
 		c.warn(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is more specific")
-	case len(b.when) > 0 && b.conditionsIn(a, a): // one for such requests in place of what a lifts
-		return false
-	default:
-		c.note(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is of another group")
+		return true
 	}
+	replaced := func(l *Limit) bool { return l.Mode == b.Mode && takesPlace(l, b) && l.conditionsIn(a, b) }
+	// A limit with some of the conditions of a is for such requests, in place of what a lifts.
+	if c.notedGroup || len(b.when) > 0 && b.conditionsIn(a, a) || slices.ContainsFunc(level, replaced) {
+		return false
+	}
+	c.notedGroup = true
+	c.note(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is of another group")
 	return true
 }
 

@@ -181,7 +181,7 @@ func (c *compiler) warnPairs() {
 			if compared++; compared > mostCompared {
 				return
 			}
-			if b.Action == ActionLimit && a.Mode == b.Mode && a != b && canMeet(a, b) && (c.warnPlace(a, b) || c.warnAllow(a, b)) {
+			if b.Action == ActionLimit && a.Mode == b.Mode && a != b && canMeet(a, b) && (c.warnPlace(a, b) || c.warnAllow(a, b, levels[a.Plan+":"+strings.Join(a.Level(), ",")])) {
 				break
 			}
 		}

@@ -61,15 +61,16 @@ plans:
 	}
 	const key = "no request has x_api_key, which limits key-api and key-day need: --dim x_api_key=TEMPLATE"
 	const path = "no request has path, which limit path needs: --dim path={path}"
+	const device = "no request has device, so that requests share the bucket of those without it: --dim device=TEMPLATE"
 	for _, row := range []struct {
 		args []string
 		want []string
 		not  string
 	}{
 		{nil, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has session"},
-		{[]string{"--compare", limits}, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has device"},
+		{[]string{"--compare", limits}, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n", "WARNING: " + device + "\n"}, "region"},
 		{[]string{"--json"}, []string{`"` + key + `"`, `"` + path + `"`}, "region"},
-		{[]string{"--dim", "path={path}", "--dim", "x_api_key={ua_family}-"}, nil, "WARNING"},
+		{[]string{"--dim", "path={path}", "--dim", "x_api_key={ua_family}-", "--dim", "device={ua_family}-"}, nil, "WARNING"},
 	} {
 		out, errs, code := command(append(append([]string{"replay", "--limits", limits}, row.args...), log)...)
 		for _, want := range row.want {

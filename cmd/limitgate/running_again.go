@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // again decides whether a command that asks a limitgate again and again goes on after an error: it does once
-// there was an answer, so that it outlives a restart of the limitgate.
+// there was an answer, so that the command goes on after a restart of the limitgate.
 type again struct {
 	env            *environment
 	name           string // of the command
@@ -29,7 +30,7 @@ func (a *again) after(ctx context.Context, err error) bool {
 	}
 	if err == nil {
 		if a.lost {
-			fmt.Fprintf(a.env.stderr, "limitgate %s: %s answers again\n", a.name, a.flags.addr)
+			fmt.Fprintf(a.env.stderr, "limitgate %s: there are answers from %s again\n", a.name, a.flags.addr)
 		}
 		a.answered, a.lost = true, false
 		return true
@@ -47,12 +48,18 @@ func (a *again) after(ctx context.Context, err error) bool {
 // isNoAnswer reports whether an error is one of the connection, and not an answer that refuses.
 func isNoAnswer(err error) bool {
 	var network net.Error
+	switch {
+	case errors.As(err, new(*refusal)): // another protocol
+		return false
+	case strings.Contains(err.Error(), "max number of clients"):
+		return true
+	}
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, &network)
 }
 
 // describeLost describes an error of the connection to a limitgate that answered before.
 func describeLost(err error) string {
-	if errors.Is(err, io.EOF) && !errors.As(err, new(*refusal)) {
+	if errors.Is(err, io.EOF) {
 		return "it closed the connection"
 	}
 	return table.Printable(err.Error())

@@ -98,22 +98,27 @@ func (e *envoy) checkHidden(levels, siblings []*rlsconfig.Descriptor) {
 		if other == d || other.Key != d.Key || !d.Wins(other) || !meet(d.Value, other.Value) {
 			continue
 		}
-		for _, keys := range limitedKeys(other, nil) {
-			if !hasRule(d, keys) {
-				e.remarkAt(d.File, d.Line, "requests of %s meet no rule of line %d there, since a selection is final; here they count by its limits too", limit.Shorten(text(d)), other.Line)
-				return
+		for _, below := range limitsBelow(other, nil) {
+			if !hasRule(d, below.keys) {
+				e.remarkAt(d.File, d.Line, "requests of %s do not meet the rule of line %d there, since a selection is final; here its limit counts them too", limit.Shorten(text(d)), below.line)
 			}
 		}
 	}
 }
 
-// limitedKeys returns the keys of the levels below a descriptor that lead to a limit.
-func limitedKeys(d *rlsconfig.Descriptor, above []string) (all [][]string) {
+// limitBelow is a limit at a descriptor or below it.
+type limitBelow struct {
+	keys []string // of the levels that lead to it
+	line int
+}
+
+// limitsBelow returns the limits at a descriptor and below it.
+func limitsBelow(d *rlsconfig.Descriptor, above []string) (all []limitBelow) {
 	if d.Rule != nil && d.Rule.Limit != nil && !d.Rule.Limit.Unlimited {
-		all = append(all, above)
+		all = append(all, limitBelow{above, d.Line})
 	}
 	for _, b := range d.Below {
-		all = append(all, limitedKeys(b, append(above[:len(above):len(above)], b.Key))...)
+		all = append(all, limitsBelow(b, append(above[:len(above):len(above)], b.Key))...)
 	}
 	return all
 }

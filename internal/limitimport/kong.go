@@ -24,7 +24,8 @@ func Kong(content []byte) (Result, error) {
 	if root == nil || root.Kind != yaml.MappingNode {
 		return Result{}, errors.New("it is no declarative configuration of Kong: a mapping with _format_version")
 	}
-	k := &kong{}
+	k := &kong{ids: map[condition]string{}}
+	k.readIDs(root, 0)
 	k.entity(root, nil, 0)
 	k.addPlugins()
 	if k.plugins == 0 {
@@ -37,10 +38,11 @@ func Kong(content []byte) (Result, error) {
 type kong struct {
 	draft
 	plugins  int
-	read     []kongPlugin // those that are imported
-	compared int          // pairs of their limits
-	local    bool         // the remark about the policy local is there
-	unnamed  *Remark      // about the outermost entity without a name around a plugin, or nil
+	read     []kongPlugin         // those that are imported
+	compared int                  // pairs of their limits
+	local    bool                 // the remark about the policy local is there
+	ids      map[condition]string // the names of entities, by the dimension and the id
+	unnamed  *Remark              // about the outermost entity without a name around a plugin, or nil
 }
 
 // kongScope is a list of entities that have plugins, and the condition of these.
@@ -81,6 +83,21 @@ func (k *kong) entity(n *yaml.Node, scope []condition, depth int) {
 		if plugins := items(group, "plugins"); len(plugins) > 0 {
 			k.plugins += len(plugins)
 			k.remark(group.Line, groupRemark)
+		}
+	}
+}
+
+// readIDs reads the names of entities that others may name by an id.
+func (k *kong) readIDs(n *yaml.Node, depth int) {
+	if depth > maxKongDepth {
+		return
+	}
+	for _, s := range kongScopes {
+		for _, inner := range items(n, s.list) {
+			if id, name := scalar(inner, "id"), scalar(inner, s.name); id != "" && name != "" {
+				k.ids[condition{s.dimension, id}] = name
+			}
+			k.readIDs(inner, depth+1)
 		}
 	}
 }

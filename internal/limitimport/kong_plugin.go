@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,12 +102,21 @@ func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool
 		if !isSet(n, s.entity) {
 			continue
 		}
-		name := nameOf(n, s.entity)
+		name := cmp.Or(nameOf(n, s.entity), k.ids[condition{s.dimension, scalar(value(n, s.entity), "id")}])
 		if name == "" {
 			k.remark(n.Line, "a plugin is not imported: the %s is a condition here, and that of its %s is not there", s.name, s.entity)
 			return nil, false
 		}
-		scope = append(scope, condition{s.dimension, name})
+		of := condition{s.dimension, name}
+		if known := k.ids[of]; known != "" {
+			of.pattern = known
+		}
+		if i := slices.IndexFunc(scope, func(c condition) bool { return c.dimension == s.dimension }); i < 0 {
+			scope = append(scope, of)
+		} else if scope[i] != of {
+			k.remark(n.Line, "a plugin is not imported: it stands in %s %s and is of %[1]s %[3]s", s.entity, limit.Shorten(scope[i].pattern), limit.Shorten(name))
+			return nil, false
+		}
 	}
 	if path := scalar(config, "path"); scalar(config, "limit_by") == "path" && path != "" {
 		scope = append(scope, condition{"path", path})
@@ -155,6 +165,9 @@ func (k *kong) windows(p kongPlugin, config *yaml.Node, l imported) {
 	k.read = append(k.read, p)
 }
 
+// kongDims are the dimensions of an import that no header may have.
+var kongDims = []string{"service", "route", "path", "credential"}
+
 // by returns the dimensions of limit_by, and reports whether a limits file can express them.
 func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 	switch what := scalar(config, "limit_by"); what {
@@ -165,6 +178,7 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		k.remark(line, "services send DIM credential; a request without it is not counted, and in Kong counts by its address")
 		return []string{"tenant", "credential"}, true
 	case "ip":
+		k.remarkOnce(line, "services send the address of the client; a request without it is not counted")
 		return []string{"ip"}, true
 	case "service":
 		k.remark(line, "services send DIM service; a request without it is not counted, and in Kong counts by its address")
@@ -175,6 +189,9 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 			return nil, false
 		}
 		name := word(strings.ToLower(scalar(config, "header_name")))
+		if limit.ReservedDim(name) || slices.Contains(kongDims, name) {
+			name = "header-" + name
+		}
 		k.remark(line, "services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name)
 		return []string{name}, true
 	case "path":

@@ -43,6 +43,7 @@ const (
 // addPlugins adds the limits of all plugins. A limit here takes the place of less specific ones of its level and
 // group. Where Kong leaves out a plugin for another reason, a limit with action: allow lifts it.
 func (k *kong) addPlugins() {
+	k.dropRepeated()
 	k.dropUnused()
 	k.isolateTied()
 	allows := k.allows()
@@ -86,6 +87,31 @@ func (k *kong) pairs(look func(runs, left int, l *imported)) {
 				}
 			}
 		}
+	}
+}
+
+// dropRepeated drops plugins of the same entities as another one, of which Kong has one at most.
+func (k *kong) dropRepeated() {
+	lines := map[string]int{}
+	for i := range k.read {
+		p := &k.read[i]
+		if len(p.limits) == 0 {
+			continue
+		}
+		of := strconv.Itoa(p.rank)
+		for _, s := range kongScopes {
+			for _, c := range p.limits[0].when {
+				if c.dimension == s.dimension && slices.Contains(strings.Fields(kongRanks[p.rank]), s.entity) {
+					of += "\x00" + c.pattern
+				}
+			}
+		}
+		if lines[of] > 0 {
+			k.remark(p.line, "a plugin is not imported: Kong has one plugin of its entities, here that on line %d", lines[of])
+			p.limits = nil
+			continue
+		}
+		lines[of] = p.line
 	}
 }
 

@@ -85,6 +85,10 @@ func (n *nginx) addAllow(r *limitRequest) {
 			return
 		}
 	}
+	if needed && n.sharesHost(r.server) {
+		r.remark("limit_req_dry_run is on, and here limits of other servers are enforced for requests of its host")
+		return
+	}
 	if needed && n.draft.add(allow) {
 		r.allows = true
 		n.limits = append(n.limits, allow)

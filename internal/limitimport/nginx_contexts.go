@@ -115,5 +115,5 @@ func (n *nginx) hostOf(s *server) string {
 	if n.servers < 2 || len(s.names) != 1 || s.names[0] == "_" || strings.ContainsAny(s.names[0], "*~") {
 		return ""
 	}
-	return s.names[0]
+	return strings.ToLower(s.names[0])
 }

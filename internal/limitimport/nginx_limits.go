@@ -110,10 +110,29 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 		r.leaveOut("conditions have one name for a host, and its server has %d: %s", len(r.server.names), limit.Shorten(strings.Join(r.server.names, " ")))
 		return false
 	}
-	l.when = append(l.when, condition{"host", r.server.names[0]})
+	l.when = append(l.when, condition{"host", strings.ToLower(r.server.names[0])})
 	l.id += "-" + r.server.names[0]
+	if n.sharesHost(r.server) {
+		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(r.server.names[0]))
+	}
 	r.remark("server %s is a condition on host: services send DIM host", limit.Shorten(r.server.names[0]))
 	return true
+}
+
+// sharesHost reports whether requests of a host here may be those of another server too.
+func (n *nginx) sharesHost(s *server) bool {
+	if s == nil || n.servers < 2 {
+		return false
+	}
+	if n.hostOf(s) == "" {
+		return true
+	}
+	for _, c := range n.contexts {
+		if c.name == "server" && c.server != s && n.hostOf(c.server) == n.hostOf(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // key returns the dimensions of a zone's key, and reports whether a limits file can express it.

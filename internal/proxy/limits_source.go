@@ -80,7 +80,8 @@ func logReload(log *slog.Logger, failed string, before, after *limit.Set, attrs 
 // lostParts describes the parts of which a set has fewer than the one before, or a set on trial if that is new. It
 // returns "" if there are none but a few tenants.
 func lostParts(before, after *limit.Set) string {
-	if trial, _ := after.Trial(); trial != nil {
+	was, _ := before.Trial()
+	if trial, _ := after.Trial(); trial != nil && (was == nil || was.Version != trial.Version) {
 		after = trial
 	}
 	var lost []string

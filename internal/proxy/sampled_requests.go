@@ -48,7 +48,13 @@ type sampledRequests struct {
 	dims  map[string]string
 	uses  map[string][]limit.OpUse // by plan
 	ops   map[planOp]limit.OpSpelling
-	lines map[string]*logthrottle.Throttle // by mistake; they outlive a set
+	lines map[lineOf]*logthrottle.Throttle // they outlive a set
+}
+
+// lineOf is a mistake of a kind.
+type lineOf struct {
+	kind    *logthrottle.Throttle
+	mistake string
 }
 
 // planOp is an op of tenants of a plan.
@@ -60,7 +66,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 	}
 	return &sampledRequests{
 		limits: limits, partial: partial, log: log, swapped: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1),
-		lines: map[string]*logthrottle.Throttle{},
+		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
 
@@ -96,13 +102,18 @@ func (s *sampledRequests) look(req *limit.Request) {
 func (s *sampledRequests) mayLog(kind *logthrottle.Throttle, mistake string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.lines[mistake]
+	of := lineOf{kind, mistake}
+	t := s.lines[of]
 	if t == nil {
-		if len(s.lines) == sampledNames {
+		if kind.Used() {
 			return false
 		}
+		if len(s.lines) == sampledNames {
+			clear(s.lines) // the kind bounds the lines
+		}
+		of.mistake = strings.Clone(mistake) // it may alias a command
 		t = &logthrottle.Throttle{Period: sampledQuiet}
-		s.lines[strings.Clone(mistake)] = t // it may alias a command
+		s.lines[of] = t
 	}
 	return t.Allow() && kind.Allow()
 }

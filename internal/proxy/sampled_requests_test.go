@@ -93,7 +93,7 @@ func TestSampledNames(t *testing.T) {
 		s.look(&limit.Request{Tenant: "t", Op: fmt.Sprint("get /", i), Dims: []limit.Dim{{Name: fmt.Sprint("user-", i), Value: "x"}}})
 		s.mayLog(&s.unknown, fmt.Sprint(i))
 	}
-	if len(s.dims) != sampledNames || len(s.ops) != sampledOps || len(s.lines) != sampledNames {
+	if len(s.dims) != sampledNames || len(s.ops) != sampledOps || len(s.lines) > sampledNames {
 		t.Errorf("%d names, %d ops and %d mistakes", len(s.dims), len(s.ops), len(s.lines))
 	}
 }

@@ -60,10 +60,10 @@ func (l *lacking) warn(opts *Options) {
 }
 
 // unmet returns a warning for each dimension that limits of a set need and no request has: no request meets
-// these limits. warn reports one that a template names.
+// these limits, or all share a bucket of them. warn reports one that a template names.
 func (l *lacking) unmet(set *limit.Set, opts *Options) (warnings []string) {
 	needed := map[string][]string{} // the limits, by dimension
-	var names []string
+	var names, shared []string
 	need := func(name string, by *limit.Limit) {
 		if l.has(name, opts) || slices.Contains(needed[name], by.ID) {
 			return
@@ -80,10 +80,11 @@ func (l *lacking) unmet(set *limit.Set, opts *Options) (warnings []string) {
 		for _, clause := range of.Clauses() {
 			need(clause.Dim, of)
 		}
-		if of.Missing == limit.MissingShare {
-			continue
-		}
 		for _, name := range of.Level() {
+			if of.Missing == limit.MissingShare {
+				shared = l.addShared(shared, name, opts)
+				continue
+			}
 			need(name, of)
 		}
 	}
@@ -92,7 +93,20 @@ func (l *lacking) unmet(set *limit.Set, opts *Options) (warnings []string) {
 			warnings = append(warnings, fmt.Sprintf("no request has %s, which %s: %s", name, needs(needed[name]), howToHave(first)))
 		}
 	}
+	for _, name := range shared {
+		if first, _, _ := strings.Cut(name, "|"); opts.Dims[first] == nil && needed[name] == nil {
+			warnings = append(warnings, fmt.Sprintf("no request has %s, so that requests share the bucket of those without it: %s", name, howToHave(first)))
+		}
+	}
 	return warnings
+}
+
+// addShared adds a dimension that limits with missing: share count by, if no request has it.
+func (l *lacking) addShared(names []string, name string, opts *Options) []string {
+	if l.has(name, opts) || slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
 }
 
 // has reports whether a request has a dimension, or one of a chain.

@@ -280,9 +280,22 @@ func Against(ctx context.Context, client *redis.Client, log io.Reader, set *limi
 	if version != set.Version {
 		t.report.Warnings = append(t.report.Warnings, fmt.Sprintf("the proxy runs limits version %s, this file is %s: limits of the file that the proxy does not have decided nothing, whatever the table shows", version, set.Version))
 	}
+	begun := time.Now()
 	s, err := run(ctx, log, opts, d, t.add)
 	if err != nil {
 		return nil, err
 	}
-	return t.finish(s), nil
+	report := t.finish(s)
+	report.warnOfPace(time.Since(begun))
+	return report, nil
+}
+
+// warnOfPace warns if the requests were sent faster than in the log: buckets had less time to fill.
+func (r *Report) warnOfPace(took time.Duration) {
+	if r.From == nil || r.To == nil {
+		return
+	}
+	if span := r.To.Sub(*r.From); took < span/2 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the requests of %s in the log were sent in %s, so that buckets had no such time to fill, and the proxy has counted what it admitted: --speed 1x keeps the pace of the log", span, took.Round(100*time.Millisecond)))
+	}
 }
