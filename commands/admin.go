@@ -7,8 +7,17 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
+// mostNearLimits bounds the limits whose ids are compared with one that no limit has.
+const mostNearLimits = 1000
+
 // noLimit returns the error for an id that no limit has.
-func noLimit(id []byte) string { return "ERR no limit '" + quote(id) + "': RL.LIMITS lists them" }
+func (h *Handler) noLimit(id []byte) string {
+	errReply := "ERR no limit '" + quote(id) + "': RL.LIMITS lists them"
+	if ids := h.opts.Limiter.Limits().IDs; len(ids) <= mostNearLimits {
+		errReply += limit.DidYouMean(quote(id), ids)
+	}
+	return errReply
+}
 
 // orTenant adds advice to the error for RL.RESET - with the name of a tenant.
 func orTenant(tenant string, id []byte) string {
@@ -29,7 +38,7 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 		id = string(args[2])
 		l := s.h.opts.Limiter.Limits().LimitByID(id)
 		if l == nil {
-			s.out.error(noLimit(args[2]) + orTenant(tenant, args[2]))
+			s.out.error(s.h.noLimit(args[2]) + orTenant(tenant, args[2]))
 			return
 		}
 		if l.SpansTenants() != (tenant == "-") {

@@ -44,7 +44,7 @@ func (s *Session) peek(args [][]byte) (errReply string) {
 	} else if !s.h.opts.Limiter.PeekLimit(&s.batch, opts.limit) {
 		s.dropChecks()
 		if s.h.opts.Limiter.Limits().LimitByID(opts.limit) == nil {
-			return noLimit([]byte(opts.limit))
+			return s.h.noLimit([]byte(opts.limit))
 		}
 		return "ERR no bucket of limit '" + quote([]byte(opts.limit)) + "' decides about this request: RL.EXPLAIN says why"
 	}
