@@ -19,8 +19,7 @@ type usedByLimits struct {
 
 // addDims adds the dimensions of a limit, by its level and its conditions as they are described.
 func (used usedByLimits) addDims(level, when string) {
-	level, _, _ = strings.Cut(level, " (group ")
-	for name := range strings.FieldsFuncSeq(level, func(r rune) bool { return r == '|' || r == ',' || r == ' ' }) {
+	for _, name := range dimsOfLevel(level) {
 		used.dims[name] = true
 	}
 	for {
@@ -33,13 +32,18 @@ func (used usedByLimits) addDims(level, when string) {
 	}
 }
 
+// dimsOfLevel returns the dimensions of a level as it is described: "tenant, user|ip (group day)".
+func dimsOfLevel(level string) []string {
+	level, _, _ = strings.Cut(level, " (group ")
+	return strings.FieldsFunc(level, func(r rune) bool { return r == '|' || r == ',' || r == ' ' })
+}
+
 // opPattern matches the condition on the op among those of a limit.
 var opPattern = regexp.MustCompile(`(?:^|, )op: (.*?)(?:, [\w.-]+: |$)`)
 
 // describedUse returns the use that a limit makes of the op, by its level and its conditions as they are described.
 func describedUse(level, when string) limit.OpUse {
-	level, _, _ = strings.Cut(level, " (group ")
-	use := limit.OpUse{Counts: slices.Contains(strings.FieldsFunc(level, func(r rune) bool { return r == '|' || r == ',' || r == ' ' }), "op")}
+	use := limit.OpUse{Counts: slices.Contains(dimsOfLevel(level), "op")}
 	if m := opPattern.FindStringSubmatch(when); m != nil {
 		use.Pattern = m[1]
 	}

@@ -27,6 +27,11 @@ func (l *imported) compareRank(other *imported) int {
 	return cmp.Or(len(other.when)-len(l.when), otherExact-exact, otherLength-length)
 }
 
+// takesPlaceOf reports whether l is more specific than another limit of its place.
+func (l *imported) takesPlaceOf(other *imported) bool {
+	return l.compareRank(other) < 0 && l.place() == other.place()
+}
+
 func (l *imported) specificity() (exact, length int) {
 	for _, c := range l.when {
 		prefix, isPrefix := strings.CutSuffix(c.pattern, "*")

@@ -12,12 +12,12 @@ import (
 // kongPlugin is a plugin with its limits, one for each window.
 type kongPlugin struct {
 	line   int
-	rank   int // of several plugins that a request meets Kong runs the one of the highest rank alone
+	rank   int // Kong runs only the plugin of the highest rank of those that a request meets
 	limits []imported
 	both   []int // the lines of the plugins that Kong leaves out for this one, and that count here too
 }
 
-// kongRanks are the sets of entities that a plugin has, the least first, see
+// kongRanks are the sets of entities that a plugin may have, in ascending order of precedence, see
 // https://developer.konghq.com/gateway/entities/plugin/#plugin-precedence.
 var kongRanks = []string{"", "service", "route", "consumer", "service route", "service consumer", "route consumer", "service route consumer"}
 
@@ -69,20 +69,20 @@ func (k *kong) addPlugins() {
 	}
 }
 
-// pairs calls look with each limit of a plugin, left, that Kong leaves out for another one, runs. It ends after
-// maxKongCompared pairs of all its calls.
-func (k *kong) pairs(look func(runs, left int, l *imported)) {
+// pairs calls look with each limit of a plugin, the loser, that Kong leaves out for another one, the winner. It ends
+// after maxKongCompared pairs of all its calls.
+func (k *kong) pairs(look func(winner, loser int, l *imported)) {
 	for i := range k.read {
 		for j := range k.read {
-			runs, left := &k.read[i], &k.read[j]
-			if runs.rank <= left.rank || len(runs.limits) == 0 {
+			winner, loser := &k.read[i], &k.read[j]
+			if winner.rank <= loser.rank || len(winner.limits) == 0 {
 				continue
 			}
-			for n := range left.limits {
+			for n := range loser.limits {
 				if k.compared++; k.compared > maxKongCompared {
 					return
 				}
-				if l := &left.limits[n]; runs.limits[0].meets(l.when) {
+				if l := &loser.limits[n]; winner.limits[0].meets(l.when) {
 					look(i, j, l)
 				}
 			}
@@ -118,9 +118,9 @@ func (k *kong) dropRepeated() {
 // dropUnused drops the limits of plugins that Kong never runs, as another one has all of their requests.
 func (k *kong) dropUnused() {
 	unused := map[int]int{}
-	k.pairs(func(runs, left int, l *imported) {
-		if p := &k.read[runs]; p.countsAll() && p.limits[0].covers(l.when) {
-			unused[left] = p.line
+	k.pairs(func(winner, loser int, l *imported) {
+		if p := &k.read[winner]; p.countsAll() && p.limits[0].covers(l.when) {
+			unused[loser] = p.line
 		}
 	})
 	for i, line := range unused {
@@ -132,9 +132,9 @@ func (k *kong) dropUnused() {
 // isolateTied gives a limit another group if one of a plugin that Kong leaves out is as specific, or more.
 func (k *kong) isolateTied() {
 	tied := map[*imported]bool{}
-	k.pairs(func(runs, _ int, l *imported) {
-		for n := range k.read[runs].limits {
-			if own := &k.read[runs].limits[n]; own.place() == l.place() && own.compareRank(l) >= 0 {
+	k.pairs(func(winner, _ int, l *imported) {
+		for n := range k.read[winner].limits {
+			if own := &k.read[winner].limits[n]; own.place() == l.place() && own.compareRank(l) >= 0 {
 				tied[own] = true
 			}
 		}
@@ -176,18 +176,18 @@ func (k *kong) allows() (allows []kongAllow) {
 		k.read[i].both = nil
 	}
 	seen := map[string]bool{}
-	k.pairs(func(runs, left int, l *imported) {
-		p, allow := &k.read[runs], l.allow()
+	k.pairs(func(winner, loser int, l *imported) {
+		p, allow := &k.read[winner], l.allow()
 		allow.when = union(p.limits[0].when, l.when)
 		at := fmt.Sprint(allow.place(), allow.when)
 		switch {
 		case p.takesPlace(l), seen[at]:
 		case !p.countsAll() || len(allows) == maxKongAllows || k.ties(&allow, allows):
-			p.both = append(p.both, k.read[left].line)
+			p.both = append(p.both, k.read[loser].line)
 		default:
 			seen[at] = true
 			allow.id = kongID(allow.when, window(l)) + "-allow"
-			allows = append(allows, kongAllow{allow, runs})
+			allows = append(allows, kongAllow{allow, winner})
 		}
 	})
 	return allows
@@ -253,7 +253,7 @@ func (k *kong) remarkBoth(p kongPlugin) {
 
 // takesPlace reports whether a limit of a plugin takes the place of l.
 func (p *kongPlugin) takesPlace(l *imported) bool {
-	return slices.ContainsFunc(p.limits, func(own imported) bool { return own.place() == l.place() && own.compareRank(l) < 0 })
+	return slices.ContainsFunc(p.limits, func(own imported) bool { return own.takesPlaceOf(l) })
 }
 
 // countsAll reports whether the limits of a plugin count all requests that meet their conditions: a request may

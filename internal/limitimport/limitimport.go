@@ -124,9 +124,13 @@ func (d *draft) result() Result {
 	return Result{[]byte(b.String()), d.remarks}
 }
 
-// maxReplaces bounds the pairs of limits of one place that are compared for replaces, which only says that it is
-// meant.
-const maxReplaces = 1_000_000
+const (
+	// maxReplaces bounds the pairs of limits of one place that are compared for replaces. Without that a limit takes the
+	// place of others all the same, and limits lint warns of it.
+	maxReplaces = 1_000_000
+	// mostReplaced is how many limits replaces names.
+	mostReplaced = 20
+)
 
 // name makes the ids unique, and names the limits that others replace: less specific ones that count by the same.
 func name(limits []imported, used names) {
@@ -150,9 +154,12 @@ func name(limits []imported, used names) {
 			if compared++; compared > maxReplaces {
 				return
 			}
-			if l.compareRank(other) < 0 && l.meets(other.when) && (l.shadow || !other.shadow) && !slices.Contains(l.replaces, other.id) {
+			if l.takesPlaceOf(other) && l.meets(other.when) && (l.shadow || !other.shadow) && !slices.Contains(l.replaces, other.id) {
 				l.replaces = append(l.replaces, other.id)
 			}
+		}
+		if len(l.replaces) > mostReplaced {
+			l.replaces = nil
 		}
 	}
 }

@@ -37,8 +37,6 @@ func (n *nginx) leaveOutTied() {
 		case other == nil:
 			first[key] = r
 		case other.limit.equals(&r.limit): // one limit
-		case other.context.isInside(r.context):
-			r.leaveOut(tiedText, other.line)
 		case r.context.isInside(other.context):
 			other.leaveOut(tiedText, r.line)
 			first[key] = r

@@ -103,7 +103,7 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 		return true
 	}
 	if len(r.server.names) == 0 || r.server.names[0] == "_" {
-		r.remark("its server has the hosts that no other server names; here the limit counts requests of all hosts")
+		r.remark("its server has the hosts that no other server names; here the limit counts requests of all hosts, and takes the place of less specific limits of other servers")
 		return true
 	}
 	if len(r.server.names) != 1 || strings.ContainsAny(r.server.names[0], "*~") {
