@@ -207,10 +207,10 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	fresh := flags.every > 0 && !flags.asJSON && accesslog.IsTerminal(os.Stdout)
-	warn, asked := c.warn, again{env: env, name: c.name, flags: &flags}
+	warn, retries := c.warn, retrier{env: env, name: c.name, flags: &flags}
 	for {
 		reply, err := c.ask(ctx, client, flags.addr, flags.timeout, words)
-		if !asked.after(ctx, err) {
+		if !retries.retry(ctx, err) {
 			return fail(env, fmt.Errorf("%s: %w", c.name, explainDial(flags.addr, err)))
 		}
 		if err == nil && warn != nil {

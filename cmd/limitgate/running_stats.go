@@ -80,10 +80,10 @@ func runStats(ctx context.Context, env *environment, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	p := statsPrinter{w: env.stdout, asJSON: flags.asJSON}
-	asked := again{env: env, name: "stats", flags: &flags}
+	retries := retrier{env: env, name: "stats", flags: &flags}
 	for {
 		now, err := askStats(ctx, client, &flags)
-		if !asked.after(ctx, err) {
+		if !retries.retry(ctx, err) {
 			return fail(env, fmt.Errorf("stats: %w", explainDial(flags.addr, err)))
 		}
 		if err == nil {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestRunningAgain: a command that asks again and again goes on when the limitgate restarts, with a line when it
-// has no answer and one when it has answers again. Where the first question has no answer the command ends.
-func TestRunningAgain(t *testing.T) {
+// TestRunningRetry: a command that asks repeatedly goes on when the limitgate restarts, with a line for the first error and one
+// for the next answer. Where the first question has no answer the command ends.
+func TestRunningRetry(t *testing.T) {
 	limits := writeLimits(t, limitOf("100/h"))
 	for _, command := range []string{"stats", "top", "shards"} {
 		t.Run(command, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestRunningAgain(t *testing.T) {
 				close(read)
 			}()
 			_ = p.stop(syscall.SIGTERM)
-			expectLine(t, complaints, "limitgate "+command+": no answer from "+addr+": ", "; asking again")
+			expectLine(t, complaints, "limitgate "+command+": no answer from "+addr+": ", "; retrying")
 			serve(t, limits, "--listen", addr)
 			expectLine(t, complaints, "limitgate "+command+": there are answers from "+addr+" again", "")
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {

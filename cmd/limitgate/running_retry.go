@@ -13,34 +13,34 @@ import (
 	"github.com/limitgate/limitgate/controlplane/table"
 )
 
-// again decides whether a command that asks a limitgate again and again goes on after an error: it does once
-// there was an answer, so that the command goes on after a restart of the limitgate.
-type again struct {
+// retrier reports whether a command that asks a limitgate repeatedly retries after an error. It does so after a first
+// answer: a restart of the limitgate does not end the command.
+type retrier struct {
 	env            *environment
 	name           string // of the command
 	flags          *runningFlags
 	answered, lost bool
 }
 
-// after receives the outcome of a question, and reports whether the command asks again. Of the errors that follow
-// each other it prints the first.
-func (a *again) after(ctx context.Context, err error) bool {
+// retry receives the error of a question, or nil, and reports whether the command goes on. It prints the first of
+// errors that follow each other.
+func (r *retrier) retry(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return true // interrupted, which is the end
 	}
 	if err == nil {
-		if a.lost {
-			fmt.Fprintf(a.env.stderr, "limitgate %s: there are answers from %s again\n", a.name, a.flags.addr)
+		if r.lost {
+			fmt.Fprintf(r.env.stderr, "limitgate %s: there are answers from %s again\n", r.name, r.flags.addr)
 		}
-		a.answered, a.lost = true, false
+		r.answered, r.lost = true, false
 		return true
 	}
-	if !a.answered || a.flags.every <= 0 || !isNoAnswer(err) {
+	if !r.answered || r.flags.every <= 0 || !isNoAnswer(err) {
 		return false
 	}
-	if !a.lost {
-		a.lost = true
-		fmt.Fprintf(a.env.stderr, "limitgate %s: no answer from %s: %s; asking again\n", a.name, a.flags.addr, describeLost(err))
+	if !r.lost {
+		r.lost = true
+		fmt.Fprintf(r.env.stderr, "limitgate %s: no answer from %s: %s; retrying\n", r.name, r.flags.addr, describeLost(err))
 	}
 	return true
 }
