@@ -171,7 +171,7 @@ func (s *Store) adoptOrphans(t *topology) {
 // for an outage behind a short failure. A further outage has its line when the period is over. That about an open
 // breaker does not wait.
 const (
-	healthPeriod = 20 * time.Second
+	healthPeriod = 10 * time.Second
 	healthLines  = 2
 )
 

@@ -2,12 +2,12 @@ package config
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // placeholder matches the texts of templates: ${NAME}, ${NAME:-10}, $NAME and {{ }}.
@@ -75,7 +75,7 @@ func otherSlots(n *yaml.Node) string {
 // meantSlots returns what to write in the place of a key of other limiters with the number of slots.
 func meantSlots(value *yaml.Node) string {
 	value = resolveAlias(value)
-	if n, err := bucket.ParseDigits(value.Value); value.Kind == yaml.ScalarNode && err == nil && n >= 1 && n <= bucket.MaxSlots {
+	if n, err := strconv.Atoi(value.Value); value.Kind == yaml.ScalarNode && err == nil && n >= 1 && n <= limit.MaxSlots {
 		return "write slots: " + plain(value.Value)
 	}
 	return "write slots: 20"

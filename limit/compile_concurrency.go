@@ -6,6 +6,9 @@ import (
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
+// MaxSlots bounds the slots of a limit of concurrency.
+const MaxSlots = bucket.MaxSlots
+
 // compileSlots reads the number of slots of a limit of concurrency.
 func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
 	for _, t := range []struct {
