@@ -56,7 +56,7 @@ shared:
 	}
 	defer func() { _ = a.Body.Close() }()
 	body, err := io.ReadAll(a.Body)
-	want := `#abnormal-usage-detected","title":"Request not satisfied due to detection of abnormal request pattern","status":429,"detail":"The limit counts by user, which the request lacks.","violated-policies":["user"]}`
+	want := `#abnormal-usage-detected","title":"Request not satisfied due to detection of abnormal request pattern","status":429,"detail":"The limit counts by user, of which the request has no value, or none that is declared.","violated-policies":["user"]}`
 	if err != nil || a.StatusCode != http.StatusTooManyRequests || !strings.HasSuffix(strings.TrimSpace(string(body)), want) {
 		t.Errorf("/check: %s %s, %v", a.Status, body, err)
 	}

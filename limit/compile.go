@@ -177,6 +177,7 @@ func (c *compiler) compileDimensions() {
 		}
 		c.dimensions[spec.Name.Value] = values
 	}
+	c.set.declared = c.dimensions
 }
 
 func (c *compiler) compilePlan(spec *PlanSpec) {

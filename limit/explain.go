@@ -68,9 +68,9 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 	if d := l.missing(req); d != nil {
 		switch l.Missing {
 		case MissingPass:
-			return false, ReasonLacks + d.text
+			return false, d.whyMissing(req, "")
 		case MissingDeny:
-			return true, ReasonLacks + d.text + ", which the limit demands" + d.addition()
+			return true, d.whyMissing(req, ", which the limit demands")
 		}
 	}
 	if winner != nil {
@@ -136,6 +136,29 @@ func (l *Limit) Describe() string {
 		fmt.Fprintf(&b, ", %d of it in this cell", l.Rate.Count)
 	}
 	return b.String()
+}
+
+// mostDeclaredNamed bounds the declared values that a reason names.
+const mostDeclaredNamed = 5
+
+// whyMissing returns the reason of a limit that counts by a dimension which a request does not have, or of which it
+// has a value that is not declared. Demands follows the name of the dimension.
+func (d *dimension) whyMissing(req *Request, demands string) string {
+	for i := range d.choices {
+		p := &d.choices[i]
+		if value := p.sent(req); value != "" && !p.declared(value) {
+			values := keys(p.values)
+			named, others := values[:min(len(values), mostDeclaredNamed)], ""
+			if len(values) > len(named) {
+				others = fmt.Sprintf(" and %d others", len(values)-len(named))
+			}
+			return ReasonLacks + "declared " + p.name + demands + ": " + Quote(value) + " is none of " + strings.Join(named, ", ") + others + DidYouMean(value, values)
+		}
+	}
+	if demands != "" {
+		demands += d.addition()
+	}
+	return ReasonLacks + d.text + demands
 }
 
 // addition returns the end of a sentence about a request without the dimension: the words of a command to

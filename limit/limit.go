@@ -113,6 +113,18 @@ func (p *property) value(req *Request) (string, bool) {
 	}
 }
 
+// sent returns the value of an op or an extra dimension, declared or not, or "".
+func (p *property) sent(req *Request) string {
+	switch p.kind {
+	case propertyOp:
+		return req.Op
+	case propertyExtra:
+		v, _ := req.Dimension(p.name)
+		return v
+	}
+	return ""
+}
+
 func (p *property) declared(value string) bool { return p.values == nil || p.values[value] }
 
 // pick returns the first choice that the request has.

@@ -17,6 +17,17 @@ type Set struct {
 	defaultPlan *ruleset // for tenants not listed
 	byPlan      map[string]*ruleset
 	trial       trial
+	declared    map[string]map[string]bool // the values of dimensions that declare some
+}
+
+// Undeclared returns a dimension of a request whose value the limits file does not declare, or "".
+func (s *Set) Undeclared(req *Request) string {
+	for i := range req.Dims {
+		if values := s.declared[req.Dims[i].Name]; values != nil && !values[req.Dims[i].Value] {
+			return req.Dims[i].Name
+		}
+	}
+	return ""
 }
 
 // ruleset is the limits that apply to one tenant: the limits of its plan, its overrides

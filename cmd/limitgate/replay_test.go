@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,5 +105,48 @@ func TestKeyMeant(t *testing.T) {
 		if got := keyMeant(arg); got != want {
 			t.Errorf("%s: %q, want %q", arg, got, want)
 		}
+	}
+}
+
+// TestReplayPaths: replay and suggest warn of ops that are paths of one route, with the template that makes one op of
+// them.
+func TestReplayPaths(t *testing.T) {
+	var log strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&log, "192.0.2.1 - - [01/Mar/2026:10:%02d:%02d +0000] \"GET /images/%d HTTP/1.1\" 200 5\n", i/60, i%60, i)
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte(log.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "100 ops are paths of one route, GET /images/{id}, and limits by op count each apart: --op '{method} {path:1}' makes one op of them (warning)\n"
+	for _, args := range [][]string{{"limits", "suggest", path}, {"replay", "--limits", sampleLimits, path}} {
+		if _, errs, code := command(args...); code != exitOK || strings.Count(errs, want) != 1 {
+			t.Errorf("%s: exit %d: %s", args, code, errs)
+		}
+		args = append(args[:len(args)-1:len(args)-1], "--op", "{method} {path:1}", path)
+		if _, errs, code := command(args...); code != exitOK || strings.Contains(errs, "paths of one route") {
+			t.Errorf("%s: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+// TestReplayUndeclared: replay warns of values that the limits file does not declare.
+func TestReplayUndeclared(t *testing.T) {
+	limits := writeLimits(t, "version: 1\ndefault_plan: p\ndimensions: {region: {values: [eu, us]}}\nplans: {p: [{id: a, by: [tenant, region], rate: 5/s}]}\n")
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("192.0.2.1 - - [01/Mar/2026:10:00:05 +0000] \"GET /a HTTP/1.1\" 200 5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "WARNING: 1 of 1 requests have a value of region that the limits file does not declare, which counts as a missing one\n"
+	if out, errs, code := command("replay", "--limits", limits, "--dim", "region=EU", path); code != exitOK || !strings.Contains(out, want) {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	if out, errs, code := command("replay", "--limits", limits, "--dim", "region=eu", path); code != exitOK || strings.Contains(out, "declare") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	out, _, _ := command("limits", "explain", limits, "t", "-", "-", "1", "DIM", "region", "EU")
+	if !strings.Contains(out, `no declared region: "EU" is none of eu, us; did you mean eu?`) {
+		t.Errorf("explain: %s", out)
 	}
 }

@@ -160,7 +160,7 @@ func detailOf(d *limit.Decision) string {
 		// Each request has a tenant.
 		level := slices.DeleteFunc(d.Binding.Level(), func(name string) bool { return name == "tenant" })
 		if len(level) == 1 {
-			return "The limit counts by " + level[0] + ", which the request lacks."
+			return "The limit counts by " + level[0] + ", of which the request has no value, or none that is declared."
 		}
 		return "The limit counts by " + strings.Join(level, " and ") + ": the request lacks one of them."
 	case d.RetryAfter < 0:

@@ -27,11 +27,12 @@ const (
 
 // The lines about mistakes of clients.
 const (
-	swappedLine = commands.SwappedText + ", and these requests share the limits of a tenant of that name"
-	absentLine  = "requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op"
-	unheldLine  = "slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds"
-	spelledLine = "limits take the op of requests for another one: send it as the limits spell it"
-	unknownLine = "requests have a dimension that no limit uses: a limit uses one of nearly that name"
+	swappedLine    = commands.SwappedText + ", and these requests share the limits of a tenant of that name"
+	absentLine     = "requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op"
+	unheldLine     = "slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds"
+	spelledLine    = "limits take the op of requests for another one: send it as the limits spell it"
+	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one, as RL.EXPLAIN shows"
+	unknownLine    = "requests have a dimension that no limit uses: a limit uses one of nearly that name"
 )
 
 // sampledRequests looks for requests that a client sends by mistake, and that are valid.
@@ -41,7 +42,7 @@ type sampledRequests struct {
 	partial bool
 	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, unknown, spelled, absent, unheld logthrottle.Throttle
+	swapped, unknown, undeclared, spelled, absent, unheld logthrottle.Throttle
 
 	mu    sync.Mutex // guards the fields below
 	set   *limit.Set // the limits that dims, uses and ops belong to
@@ -65,7 +66,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
 	}
 	return &sampledRequests{
-		limits: limits, partial: partial, log: log, swapped: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1),
+		limits: limits, partial: partial, log: log, swapped: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines),
 		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
@@ -84,6 +85,9 @@ func (s *sampledRequests) look(req *limit.Request) {
 	}
 	if of := s.spelling(set, req); of.Reason != "" && s.mayLog(&s.spelled, of.Condition+": "+of.Reason) {
 		s.log.Warn(spelledLine, "reason", of.Reason, "condition", of.Condition) // secrets may be in the op
+	}
+	if name := set.Undeclared(req); name != "" && s.mayLog(&s.undeclared, name) {
+		s.log.Warn(undeclaredLine, "dimension", name)
 	}
 	for i := range req.Dims {
 		name := req.Dims[i].Name

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/syncbuffer"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -118,6 +119,24 @@ func TestSampledSpelling(t *testing.T) {
 	set = setOf(t, `{id: a, by: [tenant], rate: 1/s}`)
 	if s.look(&limit.Request{Tenant: "t", Op: "get  /files/1"}); log.String() != before {
 		t.Errorf("without such a condition:\n%s", log)
+	}
+}
+
+// TestSampledUndeclared: a value that the file does not declare has a line without the value.
+func TestSampledUndeclared(t *testing.T) {
+	log := new(syncbuffer.Buffer)
+	set, _, err := config.ParseLimits("f", []byte("version: 1\ndefault_plan: p\ndimensions: {region: {values: [eu, us]}, user: {}}\nplans: {p: [{id: a, by: [tenant, region], rate: 1/s}]}\n"), limit.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
+	for range 2 {
+		for _, d := range []limit.Dim{{Name: "region", Value: "eu"}, {Name: "user", Value: "u"}, {Name: "region", Value: "EU"}} {
+			s.look(&limit.Request{Tenant: "t", Dims: []limit.Dim{d}})
+		}
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "do not declare") || !strings.HasSuffix(got, " dimension=region\n") {
+		t.Errorf("logged %s", got)
 	}
 }
 

@@ -24,6 +24,52 @@ const manyLack = 10
 type lacking struct {
 	requests, tenant, op, ip int64
 	dims                     map[string]int64
+	// routes has the ops of each route that are paths of it, ops many in all.
+	routes map[string]map[string]bool
+	ops    int
+}
+
+const (
+	// mostOps bounds the ops that are remembered.
+	mostOps = 4096
+	// manyOps is the number of ops of one route from which on a warning says so, as in a proxy.
+	manyOps = 64
+)
+
+// addOp remembers an op that is a path of a route.
+func (l *lacking) addOp(op string) {
+	route := limit.RouteOf(op)
+	if route == op || l.ops == mostOps || l.routes[route][op] {
+		return
+	}
+	if l.routes == nil {
+		l.routes = map[string]map[string]bool{}
+	}
+	if l.routes[route] == nil {
+		l.routes[route] = map[string]bool{}
+	}
+	l.routes[route][op] = true
+	l.ops++
+}
+
+// warnOfPaths calls opts.Warn for the route that most ops are paths of.
+func (l *lacking) warnOfPaths(opts *Options) {
+	most := ""
+	for _, route := range slices.Sorted(maps.Keys(l.routes)) {
+		if len(l.routes[route]) > len(l.routes[most]) {
+			most = route
+		}
+	}
+	n := len(l.routes[most])
+	if n < manyOps {
+		return
+	}
+	begin, _, _ := strings.Cut(most, "/{id}")
+	template := "{method}"
+	if segments := strings.Count(begin, "/"); segments > 0 {
+		template += fmt.Sprintf(" {path:%d}", segments)
+	}
+	opts.Warn(fmt.Sprintf("%d ops are paths of one route, %s, and limits by op count each apart: --op '%s' makes one op of them", n, most, template))
 }
 
 // addDim counts a line without a value for a dimension.
@@ -49,6 +95,7 @@ func (l *lacking) warn(opts *Options) {
 	if tenant := opts.Tenant; !tenant.HasField() && tenant.String() != noWord && tenant.String() != DefaultTenant {
 		opts.Warn(fmt.Sprintf("--tenant %s has no field of the log: all requests are of that tenant; a field stands in braces, such as {user}", tenant))
 	}
+	l.warnOfPaths(opts)
 	if !opts.Op.HasField() {
 		opts.Warn(fmt.Sprintf("--op %s has no field of the log: all requests have that op; a field stands in braces, such as {method} {path}", opts.Op))
 	}

@@ -243,6 +243,7 @@ func (s *source) request(e *accesslog.Entry) limit.Request {
 		req.Op = ""
 		s.lacking.op++
 	}
+	s.lacking.addOp(req.Op)
 	if addr, err := netip.ParseAddr(e.RemoteAddr); err == nil && addr.Zone() == "" {
 		req.Addr = addr.Unmap()
 	} else {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -100,12 +101,14 @@ type tally struct {
 	report Report
 	limits []LimitReport
 	denied map[string]int64
-	second time.Time
-	count  int64
+	// undeclared counts the requests with a value that the limits do not declare, by dimension.
+	undeclared map[string]int64
+	second     time.Time
+	count      int64
 }
 
 func newTally(set *limit.Set, remote bool) *tally {
-	t := &tally{set: set, denied: map[string]int64{}}
+	t := &tally{set: set, denied: map[string]int64{}, undeclared: map[string]int64{}}
 	for _, id := range set.IDs {
 		r := LimitReport{ID: id, WouldDeny: new(int64)}
 		if remote && hasShadow(set, id) {
@@ -123,6 +126,9 @@ func hasShadow(set *limit.Set, id string) bool {
 // add counts one request.
 func (t *tally) add(a *asked, o *outcome) {
 	t.report.Requests++
+	if name := t.set.Undeclared(&a.req); name != "" {
+		t.undeclared[name]++
+	}
 	if t.report.From == nil {
 		from := a.at
 		t.report.From = &from
@@ -245,6 +251,9 @@ func (t *tally) finish(s *source) *Report {
 	}
 	if r.Foreign > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by limits that are not in this file", r.Foreign))
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.undeclared)) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d requests have a value of %s that the limits file does not declare, which counts as a missing one", t.undeclared[name], r.Requests, name))
 	}
 	r.Warnings = append(r.Warnings, s.lacking.unmet(t.set, &s.opts)...)
 	return r
