@@ -58,14 +58,14 @@ const mostCounting = 3
 func (c *compiler) countsAllowed(a, b *Limit) bool {
 	return b.Action == ActionLimit && b.Mode == ModeEnforce && !b.broken && !b.slots &&
 		(a.Plan == b.Plan || a.Plan == "" || b.Plan == "") && !slices.Equal(a.Level(), b.Level()) &&
-		canMeet(a, b) && !c.allowed(a, b)
+		canMeet(a, b) && !a.hasOwn(b) && !c.allowed(a, b)
 }
 
 // warnAllow warns if a allows requests, and b counts some of them all the same: it is more specific. If it is of
 // another group, one note of the file says so. Level has the limits of the level.
 func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
-	if a.Action != ActionAllow || takesPlace(a, b) || c.allowed(a, b) {
-		return false
+	if a.Action != ActionAllow || takesPlace(a, b) || compareRank(a, b) == 0 && a.Group == b.Group || c.allowed(a, b) {
+		return false // equally specific ones are an error already
 	}
 	const text = "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s"
 	if a.Group == b.Group {
@@ -73,14 +73,17 @@ func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 		return true
 	}
 	replaced := func(l *Limit) bool { return l.Mode == b.Mode && takesPlace(l, b) && l.conditionsIn(a, b) }
-	// A limit with some of the conditions of a is for such requests, in place of what a lifts.
-	if c.notedGroup || len(b.when) > 0 && b.conditionsIn(a, a) || slices.ContainsFunc(level, replaced) {
+	if c.notedGroup || a.hasOwn(b) || slices.ContainsFunc(level, replaced) {
 		return false
 	}
 	c.notedGroup = true
 	c.note(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is of another group")
 	return true
 }
+
+// hasOwn reports whether another limit has conditions of l alone: it is one for requests that l allows, in place of those
+// that l lifts.
+func (l *Limit) hasOwn(b *Limit) bool { return len(b.when) > 0 && b.conditionsIn(l, l) }
 
 // allowed reports whether another limit allows all requests that match a and b.
 func (c *compiler) allowed(a, b *Limit) bool {
