@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// mostCliqueSteps bounds the search for limits that one request can meet, and mostSteps all searches of a file
-// together: overrides can give each tenant another set of enforced limits. Some twenty levels and groups of
-// which each excludes some take a few thousand steps.
 const (
+	// mostCliqueSteps bounds the search for limits that one request can meet. Some twenty levels and groups of
+	// which each excludes some take a few thousand steps.
 	mostCliqueSteps = 20_000
-	mostSteps       = 2_000_000
-	// mostClassPairs bounds the pairs of groups that are compared for classes, of a file.
+	// mostSteps bounds all searches of a file: overrides can give each tenant another set of enforced limits.
+	mostSteps = 2_000_000
+	// mostClassPairs bounds the pairs of groups that are compared for the classes of a file.
 	mostClassPairs = 20_000_000
 )
 
