@@ -104,9 +104,10 @@ const (
 	holdOptions  = optionID | optionHeaders | optionTTL
 )
 
-// invalid returns the error for a word that is none of the options that a command takes. Dims
-// reports that dimensions stand before it.
-func (o option) invalid(word []byte, dims bool) (errReply string) {
+// invalid returns the error for the first of the words, which is none of the options that a command takes.
+// Dims reports that dimensions stand before it.
+func (o option) invalid(words [][]byte, dims bool) (errReply string) {
+	word := words[0]
 	errReply = "ERR invalid option '" + quote(word) + "': "
 	if o&optionTTL == 0 && equalFold(word, "COST") { // RL.RESERVE has an estimate, and RL.ACQUIRE no cost
 		return errReply + "the cost stands behind the ip, without a name"
@@ -118,15 +119,19 @@ func (o option) invalid(word []byte, dims bool) (errReply string) {
 		return errReply + "DIM stands before every name and value"
 	}
 	errReply += "the options here are DIM name value"
-	words := []string{"DIM"}
+	names := []string{"DIM"}
 	for i, name := range [...]string{"ID id", "HEADERS", "TTL ms", "BYPASS token", "LIMIT id"} {
 		if o&(1<<i) != 0 {
 			errReply += ", " + name
 			first, _, _ := strings.Cut(name, " ")
-			words = append(words, first)
+			names = append(names, first)
 		}
 	}
-	return errReply + near(quote(word), words)
+	meant := near(quote(word), names)
+	if meant == "" && len(words) == 2 && !isOption(word) && !equalFold(word, "COST") {
+		meant = "; did you mean DIM " + quote(word) + " " + quote(words[1]) + "?"
+	}
+	return errReply + meant
 }
 
 // parseCheck parses `tenant op ip [cost] { DIM name value | ID id | HEADERS | BYPASS token }...`,
@@ -140,7 +145,7 @@ func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (
 	req.Cost = 1
 	if len(rest) > 0 && !isOption(rest[0]) {
 		if !looksNumeric(rest[0]) && (len(rest) > 1 || bytes.IndexByte(rest[0], '=') > 0) {
-			return opts.takes.invalid(rest[0], false)
+			return opts.takes.invalid(rest, false)
 		}
 		cost, ok := parseCost(rest[0])
 		if !ok {
@@ -247,7 +252,7 @@ func (s *Session) parseOptions(rest [][]byte, req *limit.Request, opts *options)
 		case opts.takes&optionHeaders != 0 && equalFold(name, "HEADERS"):
 			opts.headers, words = true, 1
 		default:
-			errReply = opts.takes.invalid(name, len(s.dims) > begin)
+			errReply = opts.takes.invalid(rest, len(s.dims) > begin)
 		}
 		rest = rest[min(words, len(rest)):]
 	}

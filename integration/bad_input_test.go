@@ -78,7 +78,7 @@ func TestBadInputRefused(t *testing.T) {
 		{bulk("RL.CHECK", "t", "o", "-", "2147483648"), "-ERR cost must be an integer between 1 and 2147483647"},
 		{bulk("RL.CHECK", "t", "o", "-", "01"), "-ERR cost must be an integer between 1 and 2147483647"},
 		{bulk("RL.CHECK", "t", "o", "-", "1", "WHAT"), "-ERR invalid option 'WHAT': the options here are DIM name value, ID id, HEADERS, BYPASS token"},
-		{bulk("RL.CHECK", "t", "o", "-", "WHAT", "1"), "-ERR invalid option 'WHAT': the options here are DIM name value, ID id, HEADERS, BYPASS token"},
+		{bulk("RL.CHECK", "t", "o", "-", "WHAT", "1"), "-ERR invalid option 'WHAT': the options here are DIM name value, ID id, HEADERS, BYPASS token; did you mean DIM WHAT 1?"},
 		{bulk("RL.CHECK", "t", "o", "-", "DIM", "user"), "-ERR syntax error: DIM needs a name and a value behind it"},
 		{bulk("RL.CHECK", "t", "o", "-", "DIM", "user", "u", "region", "eu"), "-ERR invalid option 'region': DIM stands before every name and value"},
 		{bulk("RL.CHECK", "t", "o", "-", "DIM", "", "u"), "-ERR invalid dimension name '': it is empty"},

@@ -57,7 +57,7 @@ func (f *clientFlags) defineTLS(fs *flag.FlagSet) {
 
 // check returns a mistake in the address, the time to wait or the user.
 func (f *clientFlags) check(addr string, timeout time.Duration) error {
-	if err := checkAddr(cmp.Or(f.addrFlag, "addr"), addr, "127.0.0.1:6380"); err != nil {
+	if err := checkAddr(cmp.Or(f.addrFlag, "addr"), addr, defaultAddr); err != nil {
 		return err
 	}
 	if f.passwordFile == "" && f.user != "" {
@@ -146,6 +146,9 @@ func (f *clientFlags) tlsConfig(addr string) (*tls.Config, error) {
 	return c.Config(host)
 }
 
+// defaultAddr is the address of the limitgate that a command asks, unless --addr names another.
+const defaultAddr = "127.0.0.1:6380"
+
 // clientOptions returns the options of a client of a limitgate that never retries.
 func clientOptions(addr string, timeout time.Duration) *redis.Options {
 	return &redis.Options{
@@ -182,6 +185,8 @@ func explainDial(addr string, err error) error {
 		return fmt.Errorf("%w (the answer of %s, which closed the connection)", err, addr)
 	case strings.Contains(err.Error(), "HTTP/1."):
 		return fmt.Errorf("%w (%s answers HTTP: the address is that of --listen, not of --admin or --http)", err, addr)
+	case errors.As(err, &network) && network.Op == "dial" && addr == defaultAddr:
+		return fmt.Errorf("%w (is limitgate serve running at %s? --addr names another address)", err, addr)
 	case errors.As(err, &network) && network.Op == "dial":
 		return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
 	case strings.Contains(err.Error(), "invalid reply"), strings.Contains(err.Error(), "can't parse"):

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -89,3 +90,16 @@ func (e redisError) Error() string { return string(e) }
 
 // RedisError implements redis.Error.
 func (redisError) RedisError() {}
+
+// TestNoListener: where --addr has its default, the error of a connection that is refused names the flag.
+func TestNoListener(t *testing.T) {
+	err := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for addr, want := range map[string]string{
+		defaultAddr:   "(is limitgate serve running at 127.0.0.1:6380? --addr names another address)",
+		"127.0.0.1:1": "(is limitgate serve running at 127.0.0.1:1?)",
+	} {
+		if got := explainDial(addr, err); !strings.HasSuffix(got.Error(), want) {
+			t.Errorf("%s: %v, want it to end with %s", addr, got, want)
+		}
+	}
+}

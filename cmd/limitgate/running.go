@@ -175,7 +175,7 @@ type runningFlags struct {
 }
 
 func (f *runningFlags) define(fs *flag.FlagSet, every time.Duration, everyHelp string) {
-	fs.StringVar(&f.addr, "addr", "127.0.0.1:6380", "`address` of the limitgate to ask")
+	fs.StringVar(&f.addr, "addr", defaultAddr, "`address` of the limitgate to ask")
 	fs.BoolVar(&f.asJSON, "json", false, "print the reply as JSON")
 	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for an answer")
 	fs.DurationVar(&f.every, "every", every, everyHelp)
