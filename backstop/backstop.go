@@ -63,44 +63,61 @@ func (b *Backstop) instances() int64 { return int64(max(1, b.opts.Instances())) 
 // units of each call in which no item denies. The units that a request took of the total
 // rate are spent, even if another part denies the request.
 func (b *Backstop) Decide(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call) {
-	admits, enforced := true, false
-	for _, c := range calls {
-		call := items[c.First:c.Last]
-		admits = b.decide(at, call, c, true) && admits
-		for i := range call {
-			enforced = enforced || call[i].Enforced()
-		}
-	}
-	if !admits || !enforced || b.totalRate == nil {
+	if !b.decideCalls(at, items, calls, true) || b.totalRate == nil {
 		return
 	}
 	if wait := b.totalRate.take(at.Now, cmp.Or(req.Tenant, req.Key), req.Cost); wait > 0 {
 		b.capped.Add(1)
 		for _, c := range calls {
-			b.cap(items[c.First:c.Last], c, wait)
+			call := items[c.First:c.Last]
+			b.giveBack(call, c)
+			markCapped(call, wait)
 		}
 	}
 }
 
-// cap denies a call that was admitted, and returns the units that it took.
-func (b *Backstop) cap(call []limit.Item, c limit.Call, wait int64) {
+// Peek fills in the verdicts that Decide would, and takes nothing.
+func (b *Backstop) Peek(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call) {
+	if !b.decideCalls(at, items, calls, false) || b.totalRate == nil {
+		return
+	}
+	if wait := b.totalRate.peek(at.Now, cmp.Or(req.Tenant, req.Key), req.Cost); wait > 0 {
+		for _, c := range calls {
+			markCapped(items[c.First:c.Last], wait)
+		}
+	}
+}
+
+// decideCalls decides the calls, and reports whether the bound of all tenants together counts the request:
+// none of its items denies, and a limit is enforced.
+func (b *Backstop) decideCalls(at limit.DecisionTime, items []limit.Item, calls []limit.Call, take bool) bool {
+	admits, enforced := true, false
+	for _, c := range calls {
+		call := items[c.First:c.Last]
+		admits = b.decide(at, call, c, take) && admits
+		for i := range call {
+			enforced = enforced || call[i].Enforced()
+		}
+	}
+	return admits && enforced
+}
+
+// giveBack returns the units that a call took.
+func (b *Backstop) giveBack(call []limit.Item, c limit.Call) {
 	b.releaseSlots(call, c.RecordKey)
 	for i := range call {
-		it := &call[i]
-		if it.Allowed && !isSlot(it) {
+		if it := &call[i]; it.Allowed && !isSlot(it) {
 			b.shares.refund(it)
-		}
-		if it.Enforced() {
-			it.Verdict = bucket.Verdict{Remaining: it.Remaining, Reset: it.Reset, Wait: wait}
 		}
 	}
 }
 
-// Peek fills in the verdicts that Decide would, without the bound of all tenants
-// together, and takes nothing.
-func (b *Backstop) Peek(at limit.DecisionTime, _ *limit.Request, items []limit.Item, calls []limit.Call) {
-	for _, c := range calls {
-		b.decide(at, items[c.First:c.Last], c, false)
+// markCapped denies a call that its limits admit, since the bound of all tenants together does.
+func markCapped(call []limit.Item, wait int64) {
+	for i := range call {
+		if it := &call[i]; it.Enforced() {
+			it.Verdict, it.Capped = bucket.Verdict{Remaining: it.Remaining, Reset: it.Reset, Wait: wait}, true
+		}
 	}
 }
 

@@ -21,6 +21,14 @@ func decide(b *backstop.Backstop, set *limit.Set, req limit.Request, now int64) 
 	return buf.Items
 }
 
+// peek does the same for Backstop.Peek.
+func peek(b *backstop.Backstop, set *limit.Set, req limit.Request, now int64) []limit.Item {
+	var buf limit.Buffer
+	set.Resolve(&req, nil, now, &buf)
+	b.Peek(limit.DecisionTime{Now: now}, &req, buf.Items, buf.Calls)
+	return buf.Items
+}
+
 // TestShareOfEach checks that over any history of requests and of instance counts an
 // instance admits no more than the n-th part earns, and never denies a request within it.
 func TestShareOfEach(t *testing.T) {

@@ -73,19 +73,47 @@ func (t *fairLimiter) take(now int64, tenant string, cost int64) (wait int64) {
 		t.refill(turn)
 	}
 	d := t.tenant(tenant)
+	need := cost * milli
+	switch wait = t.wait(d, cost); {
+	case cost > t.rate:
+	case wait == 0:
+		t.left -= need
+		d.served, d.denied, d.until = d.served+need, 0, now+reservedBeyond
+	default:
+		d.denied, d.until = need, now+wait*1000+reservedBeyond
+	}
+	return wait
+}
+
+// peek returns what take would, and takes nothing.
+func (t *fairLimiter) peek(now int64, tenant string, cost int64) (wait int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now = limit.Monotonic(&t.last, now)
+	if turn := now / tickLength; turn != t.turn {
+		t.refill(turn)
+	}
+	d := t.tenants[tenant]
+	if d == nil && len(t.tenants) >= maxTenants {
+		d = t.tenants[""]
+	}
+	if d == nil {
+		d = &tenantState{served: t.least}
+	}
+	return t.wait(d, cost)
+}
+
+// wait returns the milliseconds after which a tenant may take a cost, 0 if it may now.
+func (t *fairLimiter) wait(d *tenantState, cost int64) int64 {
 	if cost > t.rate {
 		return oversizedWait
 	}
 	need := cost * milli
 	free := t.left - t.heldFrom(d)
 	if need <= free {
-		t.left -= need
-		d.served, d.denied, d.until = d.served+need, 0, now+reservedBeyond
 		return 0
 	}
-	wait = max(tickLength/1000, (need-free)/t.rate) + 1
-	d.denied, d.until = need, now+wait*1000+reservedBeyond
-	return wait
+	return max(tickLength/1000, (need-free)/t.rate) + 1
 }
 
 // heldFrom returns the units that are reserved for tenants that were served less than d.

@@ -57,6 +57,38 @@ func TestTotalBounds(t *testing.T) {
 	})
 }
 
+// TestTotalPeek checks that Peek has the verdict of the Decide that follows it, and takes nothing: a backstop
+// that also peeks decides as one that does not.
+func TestTotalPeek(t *testing.T) {
+	set := storetest.Compile(t, storetest.Spec{ID: "n", By: []string{"tenant"}, Rate: "90/s"})
+	rapid.Check(t, func(t *rapid.T) {
+		peeked, plain := backstop.New(backstop.Options{TotalRate: totalRate}), backstop.New(backstop.Options{TotalRate: totalRate})
+		now := at.Now
+		for range rapid.IntRange(1, 200).Draw(t, "requests") {
+			now += rapid.Int64Range(0, 30_000).Draw(t, "pause")
+			req := limit.Request{Tenant: fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "tenant")), Cost: rapid.Int64Range(1, 3*totalRate/2).Draw(t, "cost")}
+			for range rapid.IntRange(0, 2).Draw(t, "peeks") {
+				other := limit.Request{Tenant: fmt.Sprint(rapid.IntRange(0, 8).Draw(t, "other")), Cost: 1}
+				peek(peeked, set, other, now)
+			}
+			foreseen := peek(peeked, set, req, now)[0]
+			got, want := decide(peeked, set, req, now)[0], decide(plain, set, req, now)[0]
+			if got.Verdict != want.Verdict || got.Capped != want.Capped {
+				t.Fatalf("%+v with peeks, %+v without", got.Verdict, want.Verdict)
+			}
+			if foreseen.Allowed != got.Allowed || foreseen.Wait != got.Wait || foreseen.Capped != got.Capped {
+				t.Fatalf("Peek has %+v, Decide %+v", foreseen.Verdict, got.Verdict)
+			}
+			if own := got.Own(); got.Capped && (!own.Allowed || own.Wait != 0) {
+				t.Fatalf("a capped item's own verdict is %+v", own)
+			}
+		}
+		if peeked.Capped() != plain.Capped() {
+			t.Fatalf("%d requests capped with peeks, %d without", peeked.Capped(), plain.Capped())
+		}
+	})
+}
+
 // TestTotalIsFair checks that a tenant with a small demand gets all of it. Tenants that
 // demand more than there is get equal parts, however much they request and in which
 // units.

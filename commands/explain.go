@@ -62,13 +62,14 @@ func (r *reply) explained(e *limiter.Explained) {
 		return
 	}
 	it := e.Item
+	own := it.Own()
 	r.pair("key", string(it.Name[:it.KeyLen]))
 	r.pair("field", string(it.Name[it.KeyLen:]))
 	r.pair("slot", int64(it.HashSlot()))
 	r.pair("node", e.Node)
-	r.pair("allowed", it.Allowed)
+	r.pair("allowed", own.Allowed)
 	r.pair("remaining", it.Remaining)
-	r.pair("wait_ms", it.Wait)
+	r.pair("wait_ms", own.Wait)
 	r.pair("source", it.Source.String())
 }
 

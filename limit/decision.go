@@ -64,6 +64,9 @@ type Item struct {
 	Replayed, Recorded bool
 	// Local reports that this instance's share decided, not the store.
 	Local bool
+	// Capped reports that the limit admits, and that the bound of all tenants together denies, which the
+	// backstop has: the verdict is a denial with its wait.
+	Capped bool
 
 	bucket.Verdict
 	Source Source // SourceNone until the item is decided
@@ -82,6 +85,15 @@ func (it *Item) Denies() bool { return it.Source != SourceNone && !it.Allowed }
 // Refused reports that the limit denies the request without a bucket: it is a ban, or the request lacks a
 // dimension and the limit says missing: deny.
 func (it *Item) Refused() bool { return it.Source == SourcePolicy && it.Wait == bucket.Never }
+
+// Own returns the verdict of the limit by itself, without the bound of all tenants together.
+func (it *Item) Own() bucket.Verdict {
+	v := it.Verdict
+	if it.Capped {
+		v.Allowed, v.Wait = true, 0
+	}
+	return v
+}
 
 // Call is a run of items, Items[First:Last] of a Buffer, that are decided together, all
 // or nothing: their buckets are in one hash slot.
@@ -103,17 +115,18 @@ func (it *Item) HashSlot() uint16 { return HashSlot(it.Name[:it.KeyLen]) }
 // Decision is the answer to one request.
 type Decision struct {
 	Allowed    bool
-	Limit      int64  // capacity of the binding limit; -1 when none matched
-	Remaining  int64  // units left in it, never negative; -1 when none matched
+	Limit      int64  // capacity of the binding limit; -1 without one
+	Remaining  int64  // units left in it, never negative; -1 without one
 	RetryAfter int64  // ms; 0 when allowed; Never when it can never succeed
 	ResetAfter int64  // ms until it is full again
-	Binding    *Limit // nil when no limit matched
+	Binding    *Limit // nil when no limit matched, or by Unbind
 	Source     Source
 	Refused    bool // the binding limit denies the request without a bucket: see Item.Refused
+	Capped     bool // the binding limit admits, and the bound of all tenants together denies: see Item.Capped
 	Item       int  // the binding item's index among the request's items; -1 when no limit matched
 }
 
-// LimitID returns the id of the binding limit, empty when none matched.
+// LimitID returns the id of the binding limit, or "" without one.
 func (d *Decision) LimitID() string {
 	if d.Binding == nil {
 		return ""
@@ -148,7 +161,7 @@ func Merge(items []Item) Decision {
 	}
 	it := &items[d.Item]
 	d.decidedBy(it.Limit, &it.Verdict, d.Item)
-	d.Source, d.Refused = it.Source, it.Refused()
+	d.Source, d.Refused, d.Capped = it.Source, it.Refused(), it.Capped
 	switch {
 	case refused:
 		d.Source = SourcePolicy
@@ -167,11 +180,18 @@ func MergeFast(items []FastItem, d *Decision) {
 			n = i
 		}
 	}
-	d.Source, d.Refused = SourceStore, false
+	d.Source, d.Refused, d.Capped = SourceStore, false, false
 	d.decidedBy(items[n].Limit, &items[n].Verdict, n)
 }
 
-// decidedBy sets all fields but Source and Refused to those of the binding item.
+// Unbind makes a capped decision one without a binding limit, as no limit denies the request.
+func (d *Decision) Unbind() {
+	if d.Capped {
+		d.Binding, d.Limit, d.Remaining, d.ResetAfter = nil, -1, -1, 0
+	}
+}
+
+// decidedBy sets the fields that the limit of the binding item and its verdict have.
 func (d *Decision) decidedBy(l *Limit, v *bucket.Verdict, item int) {
 	d.Allowed, d.Binding, d.Item = v.Allowed, l, item
 	d.Limit, d.Remaining = l.Params.Capacity, v.Remaining
@@ -182,14 +202,16 @@ func (d *Decision) decidedBy(l *Limit, v *bucket.Verdict, item int) {
 // request's items. Where it has several buckets, all must admit. Ok is false if none of its buckets
 // is decided.
 func Alone(items []Item, id string) (d Decision, ok bool) {
+	var v bucket.Verdict // of items[d.Item]
 	d.Item = -1
 	for i := range items {
 		it := &items[i]
 		if it.Limit.ID != id || it.Limit.Action != ActionLimit || it.Source == SourceNone {
 			continue
 		}
-		if d.Item < 0 || binds(it.Limit, &it.Verdict, items[d.Item].Limit, &items[d.Item].Verdict) {
-			d.Item = i
+		own := it.Own()
+		if d.Item < 0 || binds(it.Limit, &own, items[d.Item].Limit, &v) {
+			d.Item, v = i, own
 		}
 	}
 	if d.Item < 0 {
@@ -197,7 +219,7 @@ func Alone(items []Item, id string) (d Decision, ok bool) {
 	}
 	it := &items[d.Item]
 	d.Source, d.Refused = it.Source, it.Refused()
-	d.decidedBy(it.Limit, &it.Verdict, d.Item)
+	d.decidedBy(it.Limit, &v, d.Item)
 	return d, true
 }
 

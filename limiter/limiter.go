@@ -377,6 +377,7 @@ func (l *Limiter) report(b *Batch) {
 func (l *Limiter) reportDecision(set *limit.Set, now int64, req *limit.Request, d *limit.Decision, items []limit.Item) {
 	if !d.Allowed && d.RetryAfter > 0 && !req.CarriesLimits() { // a client with its own limit computes with the true wait
 		d.RetryAfter = l.retries.retry(&items[d.Item], d.RetryAfter, now/1000)
+		d.Unbind()
 	}
 	if l.opts.Observer != nil {
 		l.opts.Observer.Observe(set, req, now, d, items)

@@ -15,8 +15,9 @@ func (l *Limiter) peek(b *Batch, set *limit.Set, deny *denyCache) {
 	l.useBackstop(b, Backstop.Peek)
 	b.merge()
 	for i := range b.Decisions {
-		if !b.Requests[i].CarriesLimits() {
-			b.Decisions[i].RetryAfter = l.retries.peek(&b.Decisions[i])
+		if d := &b.Decisions[i]; !b.Requests[i].CarriesLimits() {
+			d.RetryAfter = l.retries.peek(d)
+			d.Unbind()
 		}
 	}
 }

@@ -144,7 +144,7 @@ func reopen(items []limit.Item, held map[string]bucketUse) {
 	for i := range items {
 		if it := &items[i]; it.Name != nil {
 			it.Verdict, it.Source, it.LeaseWanted, it.LeaseGranted = bucket.Verdict{}, limit.SourceNone, 0, 0
-			it.Local, it.Retry, it.Replayed, it.Recorded = false, false, false, false
+			it.Local, it.Capped, it.Retry, it.Replayed, it.Recorded = false, false, false, false, false
 			held[string(it.Name)] |= undecided
 		}
 	}

@@ -125,7 +125,7 @@ func (t *topSketch) count(req *limit.Request, d *limit.Decision, items []limit.I
 	}
 	if !d.Allowed {
 		denied = every
-		if d.Item >= 0 {
+		if d.Item >= 0 && !d.Capped {
 			t.now.denied.addBucket(&items[d.Item], every)
 		}
 	}

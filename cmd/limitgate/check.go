@@ -156,6 +156,8 @@ func (d decision) String() string {
 	case d.Allowed:
 		return fmt.Sprintf("admitted by %s: %d of %d left, full again in %s (source %s)",
 			d.LimitID, d.Remaining, d.Limit, millis(d.ResetAfter), d.source())
+	case d.LimitID == "":
+		return fmt.Sprintf("denied by %s: retry after %s (source %s)", totalRate, millis(d.RetryAfter), d.Source)
 	case d.refused() && d.explained != "":
 		return d.explained + " (source policy)"
 	case d.refused():

@@ -70,6 +70,9 @@ func verdictText(allowed bool, id string, endless bool, cost int64) string {
 	if !allowed {
 		verdict = "denied"
 	}
+	if id == "" && !allowed {
+		return verdict + " by " + totalRate
+	}
 	if id == "" {
 		return verdict + ": no limit applies"
 	}
@@ -96,6 +99,9 @@ func (x *explanation) bans(id string) bool {
 	})
 }
 
+// totalRate describes the denial of a request that its limits admit.
+const totalRate = "--backstop-total-rate, which bounds all tenants together while the store is unavailable"
+
 // failsClosed describes a limit that denies because the store is unavailable.
 const failsClosed = "which fails closed while the store is unavailable"
 
@@ -103,8 +109,10 @@ const failsClosed = "which fails closed while the store is unavailable"
 func verdictOfReply(reply any, retryAfter, cost int64) string {
 	allowed, source := fieldText(reply, "allowed") == "1", fieldText(reply, "source")
 	policy := source == limit.SourcePolicy.String()
-	verdict := verdictText(allowed, fieldText(reply, "limit_id"), retryAfter < 0 && !policy, cost)
+	id := fieldText(reply, "limit_id")
+	verdict := verdictText(allowed, id, retryAfter < 0 && !policy, cost)
 	switch {
+	case id == "":
 	case policy && !allowed && retryAfter >= 0:
 		return verdict + ", " + failsClosed
 	case source == limit.SourceBackstop.String():

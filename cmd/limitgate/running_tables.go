@@ -141,6 +141,9 @@ func printDenied(w io.Writer, _ []string, reply any) {
 				m["at"] = time.UnixMilli(at).Format("15:04:05.000")
 			}
 			m["left"] = fieldText(row, "remaining") + " of " + fieldText(row, "capacity")
+			if fieldText(row, "limit_id") == "" {
+				m["limit_id"], m["left"] = "--backstop-total-rate", "-"
+			}
 			if fieldText(row, "retry_after_ms") == "-1" {
 				m["retry_after_ms"] = "never"
 			}

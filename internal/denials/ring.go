@@ -32,7 +32,7 @@ type Denial struct {
 	Operation string
 	// Address is the hash of the client's address, or "".
 	Address string
-	// Limit and Plan are those of the limit that denied, "" if none did. Mode is enforce or shadow.
+	// Limit and Plan are those of the limit that denied, "" if the bound of all tenants together did. Mode is enforce or shadow.
 	Limit, Plan, Mode string
 	Source            string // the word of a limit.Source
 	// Cost, Capacity and Remaining are units of the bucket; of a ban, and of a request without a dimension that
@@ -77,7 +77,7 @@ func (r *Ring) Observe(set *limit.Set, req *limit.Request, now int64, d *limit.D
 		if denying = wouldDeny(items); denying < 0 {
 			return
 		}
-	} else if d.Item >= 0 && d.Item < len(items) {
+	} else if d.Item >= 0 && d.Item < len(items) && !d.Capped {
 		denying = d.Item
 	}
 	if !r.inSample(req, denying, items, now) {

@@ -52,7 +52,7 @@ func (s *Service) settleNative(q *question, b *bound) {
 		decide(&q.batch)
 		d := &q.batch.Decisions[0]
 		if attempt == 0 {
-			b.decided(d)
+			b.decided(d, q.batch.Items(0))
 		}
 		if b.hits == 0 {
 			b.giveBack(d, q.batch.Items(0))
@@ -108,7 +108,7 @@ func (s *Service) takeNative(q *question) {
 	}
 	decide(&q.batch)
 	for i, n := range q.asked {
-		q.bound[n].decided(&q.batch.Decisions[i])
+		q.bound[n].decided(&q.batch.Decisions[i], q.batch.Items(i))
 	}
 	if !q.denies() {
 		return
@@ -144,20 +144,21 @@ func (s *Service) refundNative(q *question, b *bound) {
 	check.Cost = 1
 	q.batch.Requests = append(q.batch.Requests, check)
 	s.opts.Limiter.Peek(&q.batch)
-	b.decided(&q.batch.Decisions[0])
+	b.decided(&q.batch.Decisions[0], q.batch.Items(0))
 	b.giveBack(&q.batch.Decisions[0], q.batch.Items(0))
 	b.over = false
 }
 
 // decided notes the decision about a descriptor.
-func (b *bound) decided(d *limit.Decision) {
-	if b.unlimited = d.Binding == nil; b.unlimited {
+func (b *bound) decided(d *limit.Decision, items []limit.Item) {
+	if b.unlimited = d.Item < 0; b.unlimited {
 		b.role = roleNone
 		return
 	}
+	l := items[d.Item].Limit
 	b.over, b.remaining = !d.Allowed, d.Remaining
-	b.policy = policyOfRate(&d.Binding.Rate)
-	b.policy.name = d.Binding.ID
+	b.policy = policyOfRate(&l.Rate)
+	b.policy.name = l.ID
 	wait := d.ResetAfter
 	if b.over {
 		b.remaining, wait = 0, d.RetryAfter

@@ -8,6 +8,7 @@ import (
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
+	"github.com/limitgate/limitgate/backstop"
 	settings "github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
@@ -36,6 +37,12 @@ tenants:
 // newNative returns a service whose domain mesh is native.
 func newNative(t *testing.T, behaviour Behaviour) *Service {
 	t.Helper()
+	return newNativeOver(t, behaviour, limiter.Options{Store: memory.New(memory.Options{})})
+}
+
+// newNativeOver does the same for a limiter with options.
+func newNativeOver(t *testing.T, behaviour Behaviour, opts limiter.Options) *Service {
+	t.Helper()
 	set, _, err := settings.ParseLimits("limits.yaml", []byte(plans), limit.CompileOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +51,8 @@ func newNative(t *testing.T, behaviour Behaviour) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Addrs: addrs, Timeout: time.Second}, set)
-	return New(Options{Limiter: l, MayRefund: true, Behaviour: behaviour, Native: []string{"mesh"}})
+	opts.Addrs, opts.Timeout = addrs, time.Second
+	return New(Options{Limiter: limiter.New(opts, set), MayRefund: true, Behaviour: behaviour, Native: []string{"mesh"}})
 }
 
 // TestNative checks requests one after the other.
@@ -91,6 +98,36 @@ func TestNative(t *testing.T) {
 		{"tenant=h", math.MaxUint32, "OVER_LIMIT, OVER_LIMIT 0/0"}, // more than any check costs
 		{"tenant=i tenant=j op=pay op=x", 0, "OK, OK 1/2"},         // the first counts
 		{"tenant=j", 0, "OK, OK 4/5"},
+	} {
+		if got := ask(t, s, c.descriptors, c.hits); got != c.want {
+			t.Errorf("%d: %s (%d): %s, want %s", i, c.descriptors, c.hits, got, c.want)
+		}
+	}
+}
+
+// awayStore is a store that decides nothing.
+type awayStore struct{ limiter.Store }
+
+func (awayStore) Start(limit.DecisionTime, []limit.Item, []limit.Call, func(uint64), uint64) func() bool {
+	return nil
+}
+func (awayStore) Take(limit.DecisionTime, []limit.Item, []limit.Call) {}
+func (awayStore) Peek(limit.DecisionTime, []limit.Item, []limit.Call) {}
+func (awayStore) Pause(*limit.Item) time.Duration                     { return 0 }
+
+// TestNativeCapped: a request that the bound of all tenants together denies is over the limit, and not without
+// one.
+func TestNativeCapped(t *testing.T) {
+	s := newNativeOver(t, Behaviour{}, limiter.Options{Store: awayStore{}, Backstop: backstop.New(backstop.Options{TotalRate: 3})})
+	for i, c := range []struct {
+		descriptors string
+		hits        uint32
+		want        string
+	}{
+		{"tenant=a", 4, "OVER_LIMIT, OVER_LIMIT 0/5"},
+		{"tenant=a,tenant=b", 4, "OVER_LIMIT, OVER_LIMIT 0/5, OVER_LIMIT 0/5"},
+		{"tenant=free-of-limits", 4, "OK, OK"},
+		{"tenant=a", 3, "OK, OK 2/5"},
 	} {
 		if got := ask(t, s, c.descriptors, c.hits); got != c.want {
 			t.Errorf("%d: %s (%d): %s, want %s", i, c.descriptors, c.hits, got, c.want)

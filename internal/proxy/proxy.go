@@ -298,7 +298,7 @@ func (p *Proxy) fronts(without bool) []run.Part {
 		parts = append(parts, p.watchOverflow)
 	}
 	if p.cluster != nil {
-		parts = append(parts, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling)
+		parts = append(parts, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling, p.watchTotalRate)
 	}
 	return parts
 }

@@ -28,7 +28,7 @@ function denied(d) {
   const again = d.retry_after_ms < 0 ? "never" : `in ${milliseconds(d.retry_after_ms)}`;
   const what = d.mode === "shadow" ? "would have denied it" : "denied it";
   const left = d.capacity > 0 ? `: ${d.remaining} of ${d.capacity} left for a cost of ${d.cost}, again ${again}` : "";
-  return `At ${new Date(d.at_ms).toLocaleTimeString()} ${d.limit || "no limit"} ${what}${left}, decided by ${d.source}.`;
+  return `At ${new Date(d.at_ms).toLocaleTimeString()} ${d.limit || totalRate} ${what}${left}, decided by ${d.source}.`;
 }
 
 // explanation asks for the answer to a form and shows it.
@@ -48,11 +48,14 @@ export async function explanation(fields, remark = "") {
   result.replaceChildren(element("p", { class: "hint" }, remark), verdict(answer), limits(answer.limits));
 }
 
+// totalRate names what denies a request that its limits admit.
+const totalRate = "--backstop-total-rate, which bounds all tenants together while the store is unavailable";
+
 function verdict(answer) {
   const again = answer.retry_after_ms < 0 ? "never" : `in ${milliseconds(answer.retry_after_ms)}`;
   const text = answer.allowed
     ? `Would be admitted now${answer.limit_id ? `, ${answer.remaining} of ${answer.limit} left in ${answer.limit_id}` : ": no limit applies"}.`
-    : `Would be denied now by ${answer.limit_id}: ${answer.remaining} of ${answer.limit} left, again ${again}.`;
+    : `Would be denied now by ${answer.limit_id ? `${answer.limit_id}: ${answer.remaining} of ${answer.limit} left` : totalRate}, again ${again}.`;
   return element("p", { class: `verdict ${answer.allowed ? "well" : "deny"}` }, `${text} Plan ${answer.plan || "–"}, limits version ${answer.version}.`);
 }
 

@@ -115,7 +115,7 @@ const denialColumns = [
   { title: "limits", kind: (d) => (d.trial ? "would" : ""), value: (d) => (d.trial ? "on trial" : "in use") },
   { title: "tenant", name: true, value: (d) => button(d.tenant, () => explain(d)) },
   { title: "operation", name: true, value: (d) => d.op },
-  { title: "left", number: true, value: (d) => `${d.remaining} of ${d.capacity}` },
+  { title: "left", number: true, value: (d) => (d.capacity > 0 ? `${d.remaining} of ${d.capacity}` : "–") },
   { title: "cost", number: true, value: (d) => String(d.cost) },
   { title: "again in", number: true, value: (d) => (d.retry_after_ms < 0 ? "never" : milliseconds(d.retry_after_ms)) },
   { title: "source", value: (d) => d.source },
