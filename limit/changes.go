@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -171,22 +172,49 @@ func (c *changes) compare(what, tenant string, before, after []*Limit) {
 func differences(was, is *Limit) (all []string) {
 	for _, d := range []struct{ name, was, is string }{
 		{"mode ", was.DescribeMode(), is.DescribeMode()},
-		{"warn ", orNever(was.DescribeWarn()), orNever(is.DescribeWarn())},
+		{"warn ", cmp.Or(was.DescribeWarn(), "never"), cmp.Or(is.DescribeWarn(), "never")},
 		{"", was.Describe(), is.Describe()},
 		{"on_error ", was.OnError.String(), is.OnError.String()},
 		{"algorithm ", was.Params.Algorithm.String(), is.Params.Algorithm.String()},
+		{"by ", orNone(was.Level()), orNone(is.Level())},
+		{"when ", orNone(was.When()), orNone(is.When())},
+		{"group ", cmp.Or(was.Group, none), cmp.Or(is.Group, none)},
+		{"replaces ", orNone(was.Replaces), orNone(is.Replaces)},
+		{"missing ", was.Missing.String(), is.Missing.String()},
+		{"cost ", units(was.FixedCost), units(is.FixedCost)},
+		{"max_cost ", units(was.MaxCost), units(is.MaxCost)},
+		{"store ", was.Store.String(), is.Store.String()},
+		{"lease ", was.describeLease(), is.describeLease()},
 	} {
 		if d.was != d.is {
 			all = append(all, d.name+d.was+" -> "+d.is)
 		}
 	}
-	if was.Lease != is.Lease || !alike(was, is) || len(all) == 0 && was.Params != is.Params {
-		all = append(all, "other requests, buckets or options")
+	if len(all) == 0 && (!alike(was, is) || was.Params != is.Params) {
+		all = append(all, "other declared values or options")
 	}
 	return all
 }
 
-func orNever(warn string) string { return cmp.Or(warn, "never") }
+// none stands for a setting that a limit does not have.
+const none = "none"
+
+func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), none) }
+
+// units returns the text of a number of units, of which 0 is none.
+func units(n int64) string {
+	if n == 0 {
+		return none
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func (l *Limit) describeLease() string {
+	if !l.Lease.On {
+		return none
+	}
+	return l.Lease.String()
+}
 
 // union returns the keys of both maps, in order.
 func union[V any](a, b map[string]V) []string {

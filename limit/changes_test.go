@@ -88,7 +88,7 @@ func TestChanges(t *testing.T) {
 		"plan free: gone 1/s burst 1 is gone",
 		"plan free: mode mode enforce -> shadow",
 		"plan free: closed mode enforce -> off, 1/s burst 1 -> 2/s burst 2, on_error open -> closed",
-		"plan free: when other requests, buckets or options",
+		"plan free: when when op: x -> op: y",
 		"plan free: come 2/s burst 2 is new",
 		"plan new is new",
 		"plan old is gone",
@@ -116,6 +116,39 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestChangedSettings checks that the description of a changed limit names each of its settings.
+func TestChangedSettings(t *testing.T) {
+	const plain = "id: a, by: [tenant], rate: 20/s"
+	for after, want := range map[string]string{
+		"id: a, by: [tenant, op], rate: 20/s":              "by tenant -> tenant, op",
+		"id: a, by: [tenant], rate: 30/s, burst: 20":       "20/s burst 20 -> 30/s burst 20",
+		"id: a, by: [tenant], action: deny, when: {op: x}": "20/s burst 20 -> deny, when none -> op: x",
+		plain + ", when: {op: x, ip: 10.0.0.0/8}":          "when none -> op: x, ip: 10.0.0.0/8",
+		plain + ", group: g":                               "group none -> g",
+		plain + ", missing: deny":                          "missing pass -> deny",
+		plain + ", cost: 2":                                "cost none -> 2",
+		plain + ", max_cost: 3":                            "max_cost none -> 3",
+		plain + ", store: local":                           "store shared -> local",
+		plain + ", lease: auto":                            "lease none -> auto for 2s",
+		plain + ", lease: {size: 3, ttl: 4s}, warn: 80%":   "warn never -> 80%, lease none -> 3 for 4s",
+		plain + ", algorithm: sliding_log":                 "20/s burst 20 -> 20/s, algorithm token_bucket -> sliding_log",
+	} {
+		file := "version: 1\nplans:\n  p:\n    - {%s}\n"
+		got := limit.Changes(parsed(t, fmt.Sprintf(file, plain)), parsed(t, fmt.Sprintf(file, after)))
+		if len(got) != 1 || got[0] != "plan p: a "+want {
+			t.Errorf("%s: %q, want %q", after, got, want)
+		}
+	}
+	const two = "version: 1\nplans:\n  p:\n    - {id: wide, by: [tenant], rate: 20/s}\n    - {id: a, by: [tenant], when: {op: x}, rate: 2/s%s}\n"
+	if got := limit.Changes(parsed(t, fmt.Sprintf(two, "")), parsed(t, fmt.Sprintf(two, ", replaces: [wide]"))); len(got) != 1 || got[0] != "plan p: a replaces none -> wide" {
+		t.Errorf("replaces: %q", got)
+	}
+	const declared = "version: 1\ndimensions: {region: {values: [%s]}}\nplans:\n  p:\n    - {id: a, by: [tenant, region], rate: 2/s}\n"
+	if got := limit.Changes(parsed(t, fmt.Sprintf(declared, "eu")), parsed(t, fmt.Sprintf(declared, "eu, us"))); len(got) != 1 || got[0] != "plan p: a other declared values or options" {
+		t.Errorf("declared values: %q", got)
+	}
+}
+
 // TestDifferences checks that each line is about one limit, those of plans and tenants that come or go
 // included, and the bound.
 func TestDifferences(t *testing.T) {
@@ -135,7 +168,7 @@ func TestDifferences(t *testing.T) {
 		"ip":   {"shared: ip 10/m burst 10 -> 20/m burst 20"},
 		"gone": {"plan free: gone 1/s burst 1 is gone"},
 		"come": {"plan free: come 2/s burst 2 is new"},
-		"when": {"plan free: when other requests, buckets or options"},
+		"when": {"plan free: when when op: x -> op: y"},
 		"aged": {"plan old: aged 3/s burst 3 is gone"},
 		"tenant": {
 			"plan free: tenant 100/s burst 100 -> 50/s burst 50", "tenant drops: tenant 200/s burst 200 -> 50/s burst 50", "tenant moves: tenant 7/s burst 7 is new",

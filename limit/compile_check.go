@@ -37,6 +37,7 @@ func (c *compiler) checkDefaults() {
 	c.noteMethods()
 	c.warnPatterns()
 	c.warnPairs()
+	c.warnLeases()
 	c.noteAllows()
 	c.failUndecided()
 	if defaulted > 0 && !c.opts.Strict {

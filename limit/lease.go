@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -110,4 +111,49 @@ func (l *Limit) MostLeased(n int64) int64 {
 		most = min(most, l.Lease.Size)
 	}
 	return most * n
+}
+
+// warnLeases warns of leases that are never used: a request is decided from leases where all its limits in the
+// tenant's hash slot have one.
+func (c *compiler) warnLeases() {
+	if len(c.problems) > 0 { // a limit with a mistake may be the one without a lease
+		return
+	}
+	compared := 0
+	for _, a := range c.set.Limits {
+		if !a.Lease.On || !a.callsTenantSlot() {
+			continue
+		}
+		for _, b := range c.set.Limits {
+			if compared++; compared > mostCompared {
+				return
+			}
+			if b != a && !b.Lease.On && b.callsTenantSlot() && b.meetsAll(a) && !c.replaced(b) {
+				c.warn(a.Line, "lease", "%s has one without effect: each of its requests asks the store for %s (line %d), which has none. Give that one a lease too, or remove this one", Quote(a.ID), Quote(b.ID), b.Line)
+				break
+			}
+		}
+	}
+}
+
+// callsTenantSlot reports whether a check of l is part of the call for the buckets in the tenant's hash slot.
+func (l *Limit) callsTenantSlot() bool {
+	return l.Action == ActionLimit && l.Mode != ModeOff && !l.slots && !l.broken && l.layer != layerOverride && l.byTenant && l.Store != PlacementLocal
+}
+
+// meetsAll reports whether l applies to each request that a applies to, unless another limit replaces l.
+func (l *Limit) meetsAll(a *Limit) bool {
+	if l.Plan != "" && l.Plan != a.Plan || l.Tenant != "" && l.Tenant != a.Tenant || !l.conditionsIn(a, a) || takesPlace(a, l) {
+		return false
+	}
+	return l.Missing != MissingPass || !slices.ContainsFunc(l.by, func(d dimension) bool {
+		return !slices.ContainsFunc(a.by, func(of dimension) bool { return of.text == d.text })
+	})
+}
+
+// replaced reports whether another limit applies in place of l to some requests.
+func (c *compiler) replaced(l *Limit) bool {
+	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool {
+		return other != l && other.Mode != ModeOff && (other.Plan == l.Plan || other.Plan == "" || l.Plan == "") && takesPlace(other, l)
+	})
 }

@@ -193,3 +193,24 @@ func TestLeaseEndsWithItsWindow(t *testing.T) {
 		t.Errorf("in the next window decided by %s", got)
 	}
 }
+
+// TestExplainLease: an explanation says of a lease without effect which limit has the call decided by the store.
+func TestExplainLease(t *testing.T) {
+	l := leasing(t, memory.New(memory.Options{}), nil, 1, limit.Lease{On: true, Auto: true, TTL: time.Second},
+		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/s"},
+		storetest.Spec{ID: "quota", By: []string{"tenant", "op"}, Rate: "1000/h"},
+		storetest.Spec{ID: "ip", By: []string{"ip"}, Rate: "100/s"},
+	)
+	for _, of := range l.Limits().Limits {
+		of.Lease.On = of.ID == "tenant"
+	}
+	for op, want := range map[string]string{"op": "none: each check asks the store for quota, which has no lease", "": "up to 50 units for 1s: at most 50 of 1000 units, 5.0 %, are held unused by 1 instances"} {
+		var b limiter.Batch
+		x := l.Explain(&b, &limit.Request{Tenant: "t", Op: op, Cost: 1})
+		for _, e := range x.Limits {
+			if e.Limit.ID == "tenant" && e.Lease != want {
+				t.Errorf("%s: %q, want %q", op, e.Lease, want)
+			}
+		}
+	}
+}

@@ -134,7 +134,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 		e := &x.Limits[i]
 		row := explainedLimit{
 			applies: e.Applies, id: e.Limit.ID, level: e.Limit.DescribeLevel(), rate: e.Limit.Describe(), algorithm: "-",
-			mode: e.Limit.DescribeMode(), onError: e.Limit.OnError.String(), store: "-", lease: e.Limit.Lease.String(), why: e.Reason, key: keyOf(e, madeUp),
+			mode: e.Limit.DescribeMode(), onError: e.Limit.OnError.String(), store: "-", lease: leaseOf(e), why: e.Reason, key: keyOf(e, madeUp),
 		}
 		if e.Limit.Action == limit.ActionLimit {
 			row.algorithm, row.store = e.Limit.Params.Algorithm.String(), e.Limit.Store.String()
@@ -143,6 +143,14 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 	}
 	out.verdict = cmp.Or(out.refusal(d.LimitID()), out.verdict)
 	return out
+}
+
+// leaseOf describes the lease of a limit, or why it has no effect.
+func leaseOf(e *limiter.Explained) string {
+	if strings.HasPrefix(e.Lease, "none: each") {
+		return e.Lease
+	}
+	return e.Limit.Lease.String()
 }
 
 // keyOf returns the key, and the field in it, under which the store keeps the bucket.
