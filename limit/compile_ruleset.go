@@ -301,7 +301,7 @@ func (c *compiler) checkTies(g []*Limit) {
 			if a.Line > b.Line {
 				later = a
 			}
-			if a.Mode != b.Mode || a.broken || b.broken || !canMeet(a, b) || c.tied[later.entry()] {
+			if a.Mode != b.Mode || a.broken || b.broken || allowAlike(a, b) || !canMeet(a, b) || c.tied[later.entry()] {
 				continue
 			}
 			if c.tied == nil {
@@ -312,6 +312,11 @@ func (c *compiler) checkTies(g []*Limit) {
 				Quote(a.ID), a.Line, Quote(b.ID), b.Line)
 		}
 	}
+}
+
+// allowAlike reports whether two limits allow, so that it is the same which of them a request meets.
+func allowAlike(a, b *Limit) bool {
+	return a.Action == ActionAllow && b.Action == ActionAllow && a.Missing == b.Missing && a.share+b.share+len(a.Replaces)+len(b.Replaces) == 0
 }
 
 // entry identifies a limit by its line and its id. Limits that plans share have one entry.

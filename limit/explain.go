@@ -73,6 +73,9 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 			return true, d.whyMissing(req, ", which the limit demands")
 		}
 	}
+	if winner != nil && compareRank(winner, l) == 0 {
+		return false, winner.ID + " passes it already"
+	}
 	if winner != nil {
 		return false, fmt.Sprintf("%s is more specific", winner.ID)
 	}

@@ -211,6 +211,23 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainAllows: of two equally specific limits with action: allow a request meets the first, and no limit that
+// they lift.
+func TestExplainAllows(t *testing.T) {
+	set := parse(t, "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: wide, by: [tenant], rate: 1/s}\n    - {id: a, by: [tenant], when: {x: '1'}, action: allow}\n    - {id: b, by: [tenant], when: {y: '1'}, action: allow}\n")
+	req := &limit.Request{Tenant: "t", Dims: []limit.Dim{{Name: "x", Value: "1"}, {Name: "y", Value: "1"}}}
+	for _, c := range set.Explain(req) {
+		want := map[string]string{"a": "passes its level", "b": "a passes it already", "wide": "a is more specific"}[c.Limit.ID]
+		if c.Applies != (c.Limit.ID == "a") || c.Reason != want {
+			t.Errorf("%s %v: %s, want %s", c.Limit.ID, c.Applies, c.Reason, want)
+		}
+	}
+	var b limit.Buffer
+	if set.Resolve(req, nil, 1_800_000_000e6, &b); len(b.Items) != 0 {
+		t.Errorf("%d buckets count", len(b.Items))
+	}
+}
+
 // FuzzNames checks that different values never share a name, and that all
 // buckets of a tenant share its tag.
 func FuzzNames(f *testing.F) {

@@ -87,13 +87,16 @@ func drawPlugins(t *rapid.T, names modelNames, ways []string) (text string, plug
 }
 
 // TestKongModel: the limits that apply to a request are those of the plugin that Kong runs for it. Others apply only
-// where a remark has their line, and there is none for plugins without ties that count all requests.
+// where a remark has their line, and there is none for plugins that count all requests.
 func TestKongModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names, ways := anyNames, []string{"consumer", "consumer", "consumer", "ip", "header, header_name: key"}
-		distinct := rapid.Bool().Draw(t, "distinct")
-		if distinct {
-			names, ways = distinctNames, []string{"consumer", "ip"}
+		if rapid.Bool().Draw(t, "distinct") {
+			names = distinctNames
+		}
+		all := rapid.Bool().Draw(t, "all requests")
+		if all {
+			ways = []string{"consumer", "ip"}
 		}
 		text, plugins := drawPlugins(t, names, ways)
 		result, err := Kong([]byte(text))
@@ -104,7 +107,7 @@ func TestKongModel(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v, of\n%s\nfrom\n%s", err, result.File, text)
 		}
-		if distinct && slices.ContainsFunc(result.Remarks, func(r Remark) bool { return strings.HasPrefix(r.Text, "Kong runs this plugin") }) {
+		if all && slices.ContainsFunc(result.Remarks, func(r Remark) bool { return strings.HasPrefix(r.Text, "Kong runs this plugin") }) {
 			t.Fatalf("%v of\n%s", result.Remarks, text)
 		}
 		for _, consumer := range append([]string{"other"}, names.consumers...) {

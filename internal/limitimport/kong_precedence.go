@@ -182,7 +182,7 @@ func (k *kong) allows() (allows []kongAllow) {
 		at := fmt.Sprint(allow.place(), allow.when)
 		switch {
 		case p.takesPlace(l), seen[at]:
-		case !p.countsAll() || len(allows) == maxKongAllows || k.ties(&allow, allows):
+		case !p.countsAll() || len(allows) == maxKongAllows:
 			p.both = append(p.both, k.read[loser].line)
 		default:
 			seen[at] = true
@@ -191,15 +191,6 @@ func (k *kong) allows() (allows []kongAllow) {
 		}
 	})
 	return allows
-}
-
-// ties reports whether a limit is as specific as one of others, which no limits file may have.
-func (k *kong) ties(l *imported, others []kongAllow) bool {
-	place := l.place()
-	return slices.ContainsFunc(others, func(o kongAllow) bool {
-		k.compared++
-		return k.compared > maxKongCompared || o.compareRank(l) == 0 && o.meets(l.when) && o.place() == place
-	})
 }
 
 // isolateHidden gives limits other groups that an allow of a plugin of lower rank would lift too, or that are as
