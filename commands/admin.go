@@ -19,8 +19,11 @@ func (h *Handler) noLimit(id []byte) string {
 	return errReply
 }
 
-// orTenant adds advice to the error for RL.RESET - with the name of a tenant.
-func orTenant(tenant string, id []byte) string {
+// orTenant adds advice to the error for RL.RESET with an id that no limit has: a tenant may stand in its place.
+func (h *Handler) orTenant(tenant string, id []byte) string {
+	if h.opts.Limiter.Limits().LimitByID(tenant) != nil {
+		return "; '" + quote([]byte(tenant)) + "' is one: the order is RL.RESET tenant limit_id"
+	}
 	if tenant != "-" {
 		return ""
 	}
@@ -38,7 +41,7 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 		id = string(args[2])
 		l := s.h.opts.Limiter.Limits().LimitByID(id)
 		if l == nil {
-			s.out.error(s.h.noLimit(args[2]) + orTenant(tenant, args[2]))
+			s.out.error(s.h.noLimit(args[2]) + s.h.orTenant(tenant, args[2]))
 			return
 		}
 		if l.SpansTenants() != (tenant == "-") {

@@ -1,12 +1,17 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // ReadFile reads a regular file of at most most bytes.
@@ -15,7 +20,41 @@ func ReadFile(path string, most int) ([]byte, error) {
 }
 
 // NoFile returns the text of the error for a file that does not exist.
-func NoFile(path string) string { return fmt.Sprintf("there is no file %.200q", hideURL(path)) }
+func NoFile(path string) string {
+	text := fmt.Sprintf("there is no file %.200q", hideURL(path))
+	if near := nearFile(path); near != "" {
+		return text + fmt.Sprintf("; did you mean %.200q?", near)
+	}
+	return text
+}
+
+// mostNearFiles bounds the files of a folder whose names are compared with that of one that does not exist.
+const mostNearFiles = 1000
+
+// nearFile returns the path of a regular file with nearly the name of one that does not exist, in the same folder, or "".
+func nearFile(path string) string {
+	folder, name := filepath.Split(path)
+	dir, err := os.Open(cmp.Or(folder, "."))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = dir.Close() }()
+	entries, _ := dir.ReadDir(mostNearFiles + 1)
+	if len(entries) > mostNearFiles {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	if near := limit.Nearest(name, names); near != "" {
+		return folder + near
+	}
+	return ""
+}
 
 // noFile is the error for a file that does not exist.
 type noFile struct {

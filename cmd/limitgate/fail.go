@@ -60,7 +60,7 @@ func (env *environment) withFlag(err error) string {
 	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
 		return strings.Replace(text, plain, "there is no folder "+config.Quote(folder)+" for "+config.Quote(missing.Path), 1)
 	}
-	if name == "" {
+	if name == "" || strings.HasSuffix(plain, "?") { // with a name that is nearly the same, the flag is the right one
 		return text
 	}
 	return strings.Replace(text, plain, plain+": "+name+" FILE", 1)

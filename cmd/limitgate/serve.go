@@ -193,7 +193,7 @@ func printBanner(env *environment, p *proxy.Proxy, s *config.Settings) {
 	host, port, _ := net.SplitHostPort(p.Addr().String())
 	flags := ""
 	if s.TLSCert != "" {
-		flags = " --tls"
+		flags = " --tls --cacert FILE"
 	}
 	if s.NeedsAuth() {
 		flags += " --user NAME --askpass"
