@@ -132,6 +132,7 @@ func (c *compiler) compile() {
 	c.checkReplaces()
 	c.compileRulesets()
 	c.checkDefaults()
+	c.set.dims = c.usedDims()
 }
 
 func (c *compiler) compileHead() {
@@ -178,6 +179,22 @@ func (c *compiler) compileDimensions() {
 		c.dimensions[spec.Name.Value] = values
 	}
 	c.set.declared = c.dimensions
+}
+
+// usedDims returns the dimensions that limits count by or have conditions on, as Set.Dims has them.
+func (c *compiler) usedDims() []string {
+	used := map[string]bool{}
+	for _, l := range c.limits {
+		for _, d := range l.by {
+			for i := range d.choices {
+				used[d.choices[i].name] = true
+			}
+		}
+		for i := range l.when {
+			used[l.when[i].name] = true
+		}
+	}
+	return slices.DeleteFunc(keys(used), ReservedDim)
 }
 
 func (c *compiler) compilePlan(spec *PlanSpec) {

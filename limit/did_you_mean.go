@@ -50,6 +50,9 @@ func Nearest(word string, candidates []string) string {
 	}
 	best, least := "", len(word)/3+1
 	for _, c := range candidates {
+		if n := len(c) - len(word); max(n, -n) > max(least, 2) {
+			continue // the distance is no less
+		}
 		if d := editDistance(word, c); d < least || d == least && best == "" && d > 0 && d <= 2 && strings.HasPrefix(c, word[:min(1, len(word))]) {
 			best, least = c, d
 		}

@@ -1,6 +1,9 @@
 package limit
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // Set is a compiled, immutable limits file. It is safe for concurrent use.
 type Set struct {
@@ -18,16 +21,27 @@ type Set struct {
 	byPlan      map[string]*ruleset
 	trial       trial
 	declared    map[string]map[string]bool // the values of dimensions that declare some
+	dims        []string                   // see Dims
 }
 
-// Undeclared returns a dimension of a request whose value the limits file does not declare, or "".
-func (s *Set) Undeclared(req *Request) string {
-	for i := range req.Dims {
-		if values := s.declared[req.Dims[i].Name]; values != nil && !values[req.Dims[i].Value] {
-			return req.Dims[i].Name
+// Dims returns the names of the dimensions that limits count by or have conditions on, each once and sorted, without
+// tenant, op and ip. The caller must not change it.
+func (s *Set) Dims() []string { return s.dims }
+
+// Undeclared yields the dimensions of a request whose values the limits file does not declare, and "op" if that is
+// one of them.
+func (s *Set) Undeclared(req *Request) iter.Seq[string] {
+	undeclared := func(name, value string) bool { return s.declared[name] != nil && !s.declared[name][value] }
+	return func(yield func(string) bool) {
+		if req.Op != "" && undeclared("op", req.Op) && !yield("op") {
+			return
+		}
+		for i := range req.Dims {
+			if d := &req.Dims[i]; undeclared(d.Name, d.Value) && !yield(d.Name) {
+				return
+			}
 		}
 	}
-	return ""
 }
 
 // ruleset is the limits that apply to one tenant: the limits of its plan, its overrides

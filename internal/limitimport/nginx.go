@@ -88,6 +88,7 @@ type nginx struct {
 	servers  int
 	context  *nginxContext
 	contexts []*nginxContext // all contexts
+	hosts    map[string]int  // how many servers have a host, made when all are read
 	compared int             // pairs of limits, for remarks
 }
 

@@ -84,7 +84,7 @@ func (n *nginx) addAllow(r *limitRequest) {
 		}
 	}
 	if needed && n.sharesHost(r.server) {
-		r.remark("limit_req_dry_run is on, and here limits of other servers are enforced for requests of its host")
+		r.remark("limit_req_dry_run is on, and here other limits are enforced for requests of its host")
 		return
 	}
 	if needed && n.draft.add(allow) {

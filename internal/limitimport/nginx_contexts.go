@@ -112,8 +112,14 @@ func (n *nginx) region(c *nginxContext) []condition {
 
 // hostOf returns the host of a server in conditions, or "" if it has none.
 func (n *nginx) hostOf(s *server) string {
-	if n.servers < 2 || len(s.names) != 1 || s.names[0] == "_" || strings.ContainsAny(s.names[0], "*~") {
+	if n.servers < 2 || len(s.names) != 1 || !isHost(s.names[0]) {
 		return ""
 	}
 	return strings.ToLower(s.names[0])
+}
+
+// isHost reports whether a name of a server is one host: no pattern, which .example.com is too, no variable, and none that
+// no host has.
+func isHost(name string) bool {
+	return name != "" && name != "_" && name[0] != '.' && name[len(name)-1] != '.' && !strings.ContainsAny(name, "*~$:/")
 }

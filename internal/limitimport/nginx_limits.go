@@ -106,8 +106,12 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 		r.remark("its server has the hosts that no other server names; here the limit counts requests of all hosts, and takes the place of less specific limits of other servers")
 		return true
 	}
-	if len(r.server.names) != 1 || strings.ContainsAny(r.server.names[0], "*~") {
+	if len(r.server.names) != 1 {
 		r.leaveOut("conditions have one name for a host, and its server has %d: %s", len(r.server.names), limit.Shorten(strings.Join(r.server.names, " ")))
+		return false
+	}
+	if name := r.server.names[0]; !isHost(name) {
+		r.leaveOut("conditions have one name for a host, and that of its server, %s, is none", limit.Quote(name))
 		return false
 	}
 	l.when = append(l.when, condition{"host", strings.ToLower(r.server.names[0])})
@@ -115,7 +119,7 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 	if n.sharesHost(r.server) {
 		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(r.server.names[0]))
 	}
-	r.remark("server %s is a condition on host: services send DIM host", limit.Shorten(r.server.names[0]))
+	r.remark("server %s is a condition on host: services send DIM host, in small letters and without a port", limit.Shorten(r.server.names[0]))
 	return true
 }
 
@@ -124,15 +128,16 @@ func (n *nginx) sharesHost(s *server) bool {
 	if s == nil || n.servers < 2 {
 		return false
 	}
-	if n.hostOf(s) == "" {
-		return true
-	}
-	for _, c := range n.contexts {
-		if c.name == "server" && c.server != s && n.hostOf(c.server) == n.hostOf(s) {
-			return true
+	if n.hosts == nil {
+		n.hosts = map[string]int{}
+		for _, c := range n.contexts {
+			if c.name == "server" {
+				n.hosts[n.hostOf(c.server)]++
+			}
 		}
 	}
-	return false
+	host := n.hostOf(s)
+	return host == "" || n.hosts[host] > 1
 }
 
 // key returns the dimensions of a zone's key, and reports whether a limits file can express it.

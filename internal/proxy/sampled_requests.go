@@ -21,6 +21,10 @@ const (
 	sampledOps   = 1024
 	// sampledLines is how many names of dimensions, and how many spellings of ops, have a line in sampledQuiet.
 	sampledLines = 8
+	// sampledNameBytes and sampledUsed bound the name of a dimension that is compared, and the names that limits use:
+	// 16 comparisons are part of a decision, and take some 0.1 ms each at most.
+	sampledNameBytes = 32
+	sampledUsed      = 64
 	// sampledUses bounds the conditions on the op that an op is compared with.
 	sampledUses = 256
 )
@@ -31,7 +35,7 @@ const (
 	absentLine     = "requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op"
 	unheldLine     = "slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds"
 	spelledLine    = "limits take the op of requests for another one: send it as the limits spell it"
-	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one, as RL.EXPLAIN shows"
+	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one"
 	unknownLine    = "requests have a dimension that no limit uses: a limit uses one of nearly that name"
 )
 
@@ -75,7 +79,11 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 func (s *sampledRequests) look(req *limit.Request) {
 	set := s.limits()
 	if commands.Swapped(req) && s.swapped.Allow() {
-		s.log.Warn(swappedLine, "op", req.Op) // addresses and secrets may be in the route
+		var of []any // addresses and secrets may be in the route, and in an op that is no tenant
+		if set.Lists(req.Op) {
+			of = []any{"op", req.Op}
+		}
+		s.log.Warn(swappedLine, of...)
 	}
 	if name, value := absentValue(req); name != "" && !set.Lists(value) && s.absent.Allow() {
 		s.log.Warn(absentLine, "dimension", name, "value", value)
@@ -86,8 +94,10 @@ func (s *sampledRequests) look(req *limit.Request) {
 	if of := s.spelling(set, req); of.Reason != "" && s.mayLog(&s.spelled, of.Condition+": "+of.Reason) {
 		s.log.Warn(spelledLine, "reason", of.Reason, "condition", of.Condition) // secrets may be in the op
 	}
-	if name := set.Undeclared(req); name != "" && s.mayLog(&s.undeclared, name) {
-		s.log.Warn(undeclaredLine, "dimension", name)
+	for name := range set.Undeclared(req) {
+		if s.mayLog(&s.undeclared, name) {
+			s.log.Warn(undeclaredLine, "dimension", name)
+		}
 	}
 	for i := range req.Dims {
 		name := req.Dims[i].Name
@@ -201,17 +211,9 @@ func opUses(limits []*limit.Limit) (uses []limit.OpUse) {
 
 // nearUsed returns the name, of the dimensions that limits use, that is near to one that they do not use, or "".
 func nearUsed(set *limit.Set, name string) string {
-	var used []string
-	for _, l := range set.Limits {
-		for _, chain := range l.Level() {
-			used = append(used, strings.Split(chain, "|")...)
-		}
-		for _, c := range l.Clauses() {
-			used = append(used, c.Dim)
-		}
-	}
-	if slices.Contains(used, name) {
+	used := set.Dims()
+	if _, found := slices.BinarySearch(used, name); found || len(name) > sampledNameBytes {
 		return ""
 	}
-	return limit.Nearest(name, slices.DeleteFunc(used, limit.ReservedDim))
+	return limit.Nearest(name, used[:min(len(used), sampledUsed)])
 }

@@ -17,7 +17,7 @@ import (
 
 // TestSampledRequests: mistakes of clients have a line each, once an hour, and requests in order have none.
 func TestSampledRequests(t *testing.T) {
-	const swapped = `msg="the tenant is a route, and the op is no route: the order is tenant op ip, and these requests share the limits of a tenant of that name" op=acme`
+	const swapped = `msg="the tenant is a route, and the op is no route: the order is tenant op ip, and these requests share the limits of a tenant of that name"`
 	const unknown = `dimension=usr used=user`
 	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
 	const spelled = `msg="limits take the op of requests for another one: send it as the limits spell it" reason=`
@@ -32,7 +32,8 @@ func TestSampledRequests(t *testing.T) {
 		req  limit.Request
 		want string
 	}{
-		"swapped":              {limit.Request{Tenant: "GET /a/203.0.113.7?token=x", Op: "acme"}, swapped},
+		"swapped":              {limit.Request{Tenant: "GET /a/203.0.113.7?token=x", Op: "203.0.113.7"}, swapped + "\n"},
+		"a listed op":          {limit.Request{Tenant: "GET /a/203.0.113.7?token=x", Op: "null"}, swapped + " op=null\n"},
 		"in order":             {limit.Request{Tenant: "acme", Op: "GET /a"}, ""},
 		"small letters":        {limit.Request{Tenant: "acme", Op: "post /b/7"}, spelled + `"its method is in small letters" condition="POST /b*"`},
 		"a query":              {limit.Request{Tenant: "acme", Op: "/b?token=x"}, spelled + `"it has no method" condition="POST /b*"`},
@@ -92,10 +93,49 @@ func TestSampledNames(t *testing.T) {
 	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.DiscardHandler))
 	for i := range 10 * sampledNames {
 		s.look(&limit.Request{Tenant: "t", Op: fmt.Sprint("get /", i), Dims: []limit.Dim{{Name: fmt.Sprint("user-", i), Value: "x"}}})
-		s.mayLog(&s.unknown, fmt.Sprint(i))
 	}
-	if len(s.dims) != sampledNames || len(s.ops) != sampledOps || len(s.lines) > sampledNames {
-		t.Errorf("%d names, %d ops and %d mistakes", len(s.dims), len(s.ops), len(s.lines))
+	if len(s.dims) != sampledNames || len(s.ops) != sampledOps {
+		t.Errorf("%d names and %d ops", len(s.dims), len(s.ops))
+	}
+}
+
+// TestSampledHours: the mistakes of many hours do not fill memory.
+func TestSampledHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSampledRequests(nil, false, slog.New(slog.DiscardHandler))
+		lines := 0
+		for i := range 10 * sampledNames {
+			if s.mayLog(&s.unknown, fmt.Sprint(i)) {
+				lines++
+			}
+			if i%sampledLines == sampledLines-1 {
+				time.Sleep(sampledQuiet + 1)
+			}
+			if len(s.lines) > sampledNames {
+				t.Fatalf("%d mistakes are remembered", len(s.lines))
+			}
+		}
+		if lines != 10*sampledNames {
+			t.Errorf("%d lines", lines)
+		}
+	})
+}
+
+// TestSampledDims: a request with unknown names, beside limits that use many, costs a bounded number of comparisons.
+func TestSampledDims(t *testing.T) {
+	var file strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&file, "{id: l%d, by: [tenant, dimension_%d], mode: off, rate: 1/s},", i, i%200)
+	}
+	set := setOf(t, strings.TrimSuffix(file.String(), ","))
+	if n := len(set.Dims()); n != 200 {
+		t.Fatalf("limits use %d dimensions", n)
+	}
+	if got := nearUsed(set, "dimension_1x"); !strings.HasPrefix(got, "dimension_1") {
+		t.Errorf("near is %q", got)
+	}
+	if got := nearUsed(set, "dimension_1"+strings.Repeat("0", sampledNameBytes)); got != "" {
+		t.Errorf("near to a long name is %q", got)
 	}
 }
 
@@ -125,18 +165,24 @@ func TestSampledSpelling(t *testing.T) {
 // TestSampledUndeclared: a value that the file does not declare has a line without the value.
 func TestSampledUndeclared(t *testing.T) {
 	log := new(syncbuffer.Buffer)
-	set, _, err := config.ParseLimits("f", []byte("version: 1\ndefault_plan: p\ndimensions: {region: {values: [eu, us]}, user: {}}\nplans: {p: [{id: a, by: [tenant, region], rate: 1/s}]}\n"), limit.CompileOptions{})
+	set, _, err := config.ParseLimits("f", []byte("version: 1\ndefault_plan: p\ndimensions: {region: {values: [eu, us]}, user: {}, tier: {values: [a]}, op: {values: [GET /x]}}\nplans: {p: [{id: a, by: [tenant, region, op, tier], rate: 1/s}]}\n"), limit.CompileOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
 	for range 2 {
 		for _, d := range []limit.Dim{{Name: "region", Value: "eu"}, {Name: "user", Value: "u"}, {Name: "region", Value: "EU"}} {
-			s.look(&limit.Request{Tenant: "t", Dims: []limit.Dim{d}})
+			s.look(&limit.Request{Tenant: "t", Op: "GET /x", Dims: []limit.Dim{d}})
 		}
 	}
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "do not declare") || !strings.HasSuffix(got, " dimension=region\n") {
 		t.Errorf("logged %s", got)
+	}
+	for range 2 {
+		s.look(&limit.Request{Tenant: "t", Op: "GET /y", Dims: []limit.Dim{{Name: "region", Value: "EU"}, {Name: "tier", Value: "b"}}})
+	}
+	if got := log.String(); strings.Count(got, "\n") != 3 || !strings.Contains(got, " dimension=op\n") || !strings.Contains(got, " dimension=tier\n") {
+		t.Errorf("logged of several %s", got)
 	}
 }
 

@@ -126,7 +126,7 @@ func hasShadow(set *limit.Set, id string) bool {
 // add counts one request.
 func (t *tally) add(a *asked, o *outcome) {
 	t.report.Requests++
-	if name := t.set.Undeclared(&a.req); name != "" {
+	for name := range t.set.Undeclared(&a.req) {
 		t.undeclared[name]++
 	}
 	if t.report.From == nil {
