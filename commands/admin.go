@@ -7,16 +7,29 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// mostNearLimits bounds the limits whose ids are compared with one that no limit has.
-const mostNearLimits = 1000
+// mostNearBytes bounds the letters of the ids that are compared with one that no limit has: a comparison takes some
+// 2 ms then.
+const mostNearBytes = 16 << 10
 
-// noLimit returns the error for an id that no limit has.
-func (h *Handler) noLimit(id []byte) string {
+// noLimit returns the error for an id that no limit has, with the one of ids that is near.
+func noLimit(id []byte, ids []string) string {
 	errReply := "ERR no limit '" + quote(id) + "': RL.LIMITS lists them"
-	if ids := h.opts.Limiter.Limits().IDs; len(ids) <= mostNearLimits {
+	letters := 0
+	for _, other := range ids {
+		letters += len(other)
+	}
+	if letters <= mostNearBytes {
 		errReply += limit.DidYouMean(quote(id), ids)
 	}
 	return errReply
+}
+
+// idsOf returns the ids of the limits of a tenant, which its replies have too.
+func (h *Handler) idsOf(tenant string) (ids []string) {
+	for _, l := range h.opts.Limiter.Limits().TenantLimits(tenant) {
+		ids = append(ids, l.ID)
+	}
+	return ids
 }
 
 // orTenant adds advice to the error for RL.RESET with an id that no limit has: a tenant may stand in its place.
@@ -41,7 +54,7 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 		id = string(args[2])
 		l := s.h.opts.Limiter.Limits().LimitByID(id)
 		if l == nil {
-			s.out.error(s.h.noLimit(args[2]) + s.h.orTenant(tenant, args[2]))
+			s.out.error(noLimit(args[2], s.h.opts.Limiter.Limits().IDs) + s.h.orTenant(tenant, args[2]))
 			return
 		}
 		if l.SpansTenants() != (tenant == "-") {

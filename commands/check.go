@@ -42,9 +42,10 @@ func (s *Session) peek(args [][]byte) (errReply string) {
 	if opts.limit == "" {
 		s.h.opts.Limiter.Peek(&s.batch)
 	} else if !s.h.opts.Limiter.PeekLimit(&s.batch, opts.limit) {
+		tenant := s.batch.Requests[0].Tenant
 		s.dropChecks()
 		if s.h.opts.Limiter.Limits().LimitByID(opts.limit) == nil {
-			return s.h.noLimit([]byte(opts.limit))
+			return noLimit([]byte(opts.limit), s.h.idsOf(tenant))
 		}
 		return "ERR no bucket of limit '" + quote([]byte(opts.limit)) + "' decides about this request: RL.EXPLAIN says why"
 	}

@@ -81,9 +81,12 @@ func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 	return true
 }
 
-// hasOwn reports whether another limit has conditions of l alone: it is one for requests that l allows, in place of those
-// that l lifts.
-func (l *Limit) hasOwn(b *Limit) bool { return len(b.when) > 0 && b.conditionsIn(l, l) }
+// hasOwn reports whether another limit has conditions of l alone, and all of them or one on the caller: it is one for
+// requests that l allows, in place of those that l lifts.
+func (l *Limit) hasOwn(b *Limit) bool {
+	ofCaller := slices.ContainsFunc(b.when, func(c condition) bool { return c.name != "op" })
+	return len(b.when) > 0 && b.conditionsIn(l, l) && (ofCaller || len(b.when) == len(l.when))
+}
 
 // allowed reports whether another limit allows all requests that match a and b.
 func (c *compiler) allowed(a, b *Limit) bool {

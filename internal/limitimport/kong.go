@@ -87,14 +87,14 @@ func (k *kong) entity(n *yaml.Node, scope []condition, depth int) {
 	}
 }
 
-// readIDs reads the names of entities that others may name by an id.
+// readIDs reads the names of entities that others may name by an id, "" of those without a name.
 func (k *kong) readIDs(n *yaml.Node, depth int) {
 	if depth > maxKongDepth {
 		return
 	}
 	for _, s := range kongScopes {
 		for _, inner := range items(n, s.list) {
-			if id, name := scalar(inner, "id"), scalar(inner, s.name); id != "" && name != "" {
+			if id, name := scalar(inner, "id"), scalar(inner, s.name); id != "" {
 				k.ids[condition{s.dimension, id}] = name
 			}
 			k.readIDs(inner, depth+1)

@@ -108,8 +108,11 @@ func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool
 			return nil, false
 		}
 		of := condition{s.dimension, name}
-		if known := k.ids[of]; known != "" {
+		if known, isID := k.ids[of]; known != "" {
 			of.pattern = known
+		} else if isID {
+			k.remark(n.Line, "a plugin is not imported: the %[2]s is a condition here, and the %[1]s %[3]s has none, so give it one", s.entity, s.name, limit.Shorten(name))
+			return nil, false
 		}
 		if i := slices.IndexFunc(scope, func(c condition) bool { return c.dimension == s.dimension }); i < 0 {
 			scope = append(scope, of)
