@@ -1,11 +1,27 @@
 package limit
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // OpUse is the use that a limit makes of the op of a request.
 type OpUse struct {
 	Pattern string // of the condition on the op, as in a limits file: "POST /v1/payments*"; "" without one
 	Counts  bool   // by op
+}
+
+// MayCountOp reports whether l counts by op, and may apply to requests with an op.
+func (l *Limit) MayCountOp(op string) bool {
+	if l.Mode == ModeOff || l.Action != ActionLimit || !slices.ContainsFunc(l.by, func(d dimension) bool { return d.text == "op" }) {
+		return false
+	}
+	for i := range l.when {
+		if w := &l.when[i]; w.kind == propertyOp && (w.exact && op != w.prefix || !strings.HasPrefix(op, w.prefix)) {
+			return false
+		}
+	}
+	return true
 }
 
 // OpUse returns the use that l makes of the op, which is none for the zero OpUse and for a limit of mode off.

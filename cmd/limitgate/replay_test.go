@@ -119,14 +119,28 @@ func TestReplayPaths(t *testing.T) {
 	if err := os.WriteFile(path, []byte(log.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const want = "100 ops are paths of one route, GET /images/{id}, and limits by op count each apart: --op '{method} {path:1}' makes one op of them (warning)\n"
-	for _, args := range [][]string{{"limits", "suggest", path}, {"replay", "--limits", sampleLimits, path}} {
-		if _, errs, code := command(args...); code != exitOK || strings.Count(errs, want) != 1 {
-			t.Errorf("%s: exit %d: %s", args, code, errs)
-		}
-		args = append(args[:len(args)-1:len(args)-1], "--op", "{method} {path:1}", path)
-		if _, errs, code := command(args...); code != exitOK || strings.Contains(errs, "paths of one route") {
-			t.Errorf("%s: exit %d: %s", args, code, errs)
+	byOp := func(when string) string {
+		return writeLimits(t, "version: 1\ndefault_plan: p\nplans: {p: [{id: a, by: [tenant, op], "+when+"rate: 5/s}]}\n")
+	}
+	const fact = "100 ops are paths of one route, GET /images/{id}, and limits by op count each apart: "
+	const template, method, services = "--op '{method} {path:1}' makes one op", "--op '{path:1}' makes one op", "services send the template of the route as op"
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"limits", "suggest", path}, fact + template},
+		{[]string{"limits", "suggest", "--op", "{method} {path:1}", path}, ""},
+		{[]string{"replay", "--limits", byOp(""), path}, fact + template},
+		{[]string{"replay", "--limits", byOp(""), "--op", "{path}", path}, strings.Replace(fact, "GET /", "/", 1) + method},
+		{[]string{"replay", "--limits", byOp(""), "--op", "{method} {path:1}", path}, ""},
+		{[]string{"replay", "--limits", byOp(`when: {op: "GET /images/*"}, `), path}, fact + services},
+		{[]string{"replay", "--limits", byOp(`when: {op: "GET /files/*"}, `), path}, ""},
+		{[]string{"replay", "--limits", byOp("mode: off, "), path}, ""},
+		{[]string{"replay", "--limits", byOp(""), "--compare", byOp(""), path}, fact + template},
+	} {
+		_, errs, code := command(row.args...)
+		if code != exitOK || strings.Count(errs, "paths of one route") != min(1, len(row.want)) || !strings.Contains(errs, row.want) {
+			t.Errorf("%s: exit %d: %s, want %s", row.args, code, errs, row.want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/run"
@@ -44,16 +43,6 @@ func limitsByOp(set *limit.Set) []*limit.Limit {
 	})
 }
 
-// countsOp reports whether a limit that counts by op may apply to an operation.
-func countsOp(l *limit.Limit, op string) bool {
-	for _, c := range l.Clauses() {
-		if c.Dim == "op" && (c.Exact && op != c.Text || !strings.HasPrefix(op, c.Text)) {
-			return false
-		}
-	}
-	return true
-}
-
 // rawPaths returns the route that most of the operations would have without the numbers in their paths, and
 // how many have it, of those that one of the limits may apply to.
 func rawPaths(ops []limiter.HotOperation, limits []*limit.Limit) (route string, n int) {
@@ -61,7 +50,7 @@ func rawPaths(ops []limiter.HotOperation, limits []*limit.Limit) (route string, 
 	for i := range ops {
 		op := ops[i].Operation
 		r := limit.RouteOf(op)
-		if r == op || !slices.ContainsFunc(limits, func(l *limit.Limit) bool { return countsOp(l, op) }) {
+		if r == op || !slices.ContainsFunc(limits, func(l *limit.Limit) bool { return l.MayCountOp(op) }) {
 			continue
 		}
 		if counts[r]++; counts[r] > n {

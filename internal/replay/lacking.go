@@ -27,6 +27,7 @@ type lacking struct {
 	// routes has the ops of each route that are paths of it, ops many in all.
 	routes map[string]map[string]bool
 	ops    int
+	warned bool // of a route
 }
 
 const (
@@ -52,8 +53,9 @@ func (l *lacking) addOp(op string) {
 	l.ops++
 }
 
-// warnOfPaths calls opts.Warn for the route that most ops are paths of.
-func (l *lacking) warnOfPaths(opts *Options) {
+// warnOfPaths calls opts.Warn for the route that most ops are paths of, if a limit of the set counts by op. Without a set
+// there may be such limits.
+func (l *lacking) warnOfPaths(set *limit.Set, opts *Options) {
 	most := ""
 	for _, route := range slices.Sorted(maps.Keys(l.routes)) {
 		if len(l.routes[route]) > len(l.routes[most]) {
@@ -61,15 +63,45 @@ func (l *lacking) warnOfPaths(opts *Options) {
 		}
 	}
 	n := len(l.routes[most])
-	if n < manyOps {
+	if opts.Warn == nil || n < manyOps || l.warned || set != nil && !countsOpOf(set, l.routes[most]) {
 		return
 	}
-	begin, _, _ := strings.Cut(most, "/{id}")
-	template := "{method}"
-	if segments := strings.Count(begin, "/"); segments > 0 {
-		template += fmt.Sprintf(" {path:%d}", segments)
+	l.warned = true
+	atLeast := ""
+	if l.ops == mostOps {
+		atLeast = "at least "
 	}
-	opts.Warn(fmt.Sprintf("%d ops are paths of one route, %s, and limits by op count each apart: --op '%s' makes one op of them", n, most, template))
+	advice := "services send the template of the route as op"
+	if template := opTemplate(most, set, opts); template != "" {
+		advice = "--op '" + template + "' makes one op of them"
+	}
+	opts.Warn(fmt.Sprintf("%s%d ops are paths of one route, %s, and limits by op count each apart: %s", atLeast, n, most, advice))
+}
+
+// countsOpOf reports whether a limit counts by op that may apply to one of ops.
+func countsOpOf(set *limit.Set, ops map[string]bool) bool {
+	for op := range ops {
+		if slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.MayCountOp(op) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// opTemplate returns a template that makes one op of the paths of a route, or "": a shorter op may not hold the conditions
+// of the set.
+func opTemplate(route string, set *limit.Set, opts *Options) string {
+	begin, _, _ := strings.Cut(route, "/{id}")
+	segments := strings.Count(begin, "/")
+	conditions := set != nil && slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.OpUse() != (limit.OpUse{}) && l.OpUse().Pattern != "" })
+	if segments == 0 || conditions {
+		return ""
+	}
+	template := fmt.Sprintf("{path:%d}", segments)
+	if strings.Contains(opts.Op.String(), "{method}") {
+		template = "{method} " + template
+	}
+	return template
 }
 
 // addDim counts a line without a value for a dimension.
@@ -95,7 +127,6 @@ func (l *lacking) warn(opts *Options) {
 	if tenant := opts.Tenant; !tenant.HasField() && tenant.String() != noWord && tenant.String() != DefaultTenant {
 		opts.Warn(fmt.Sprintf("--tenant %s has no field of the log: all requests are of that tenant; a field stands in braces, such as {user}", tenant))
 	}
-	l.warnOfPaths(opts)
 	if !opts.Op.HasField() {
 		opts.Warn(fmt.Sprintf("--op %s has no field of the log: all requests have that op; a field stands in braces, such as {method} {path}", opts.Op))
 	}

@@ -255,6 +255,7 @@ func (t *tally) finish(s *source) *Report {
 	for _, name := range slices.Sorted(maps.Keys(t.undeclared)) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d requests have a value of %s that the limits file does not declare, which counts as a missing one", t.undeclared[name], r.Requests, name))
 	}
+	s.lacking.warnOfPaths(t.set, &s.opts)
 	r.Warnings = append(r.Warnings, s.lacking.unmet(t.set, &s.opts)...)
 	return r
 }

@@ -67,6 +67,7 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 	}
 	writeUnparsed(notes, s.skipped, s.unparsed)
 	s.lacking.warn(&opts)
+	s.lacking.warnOfPaths(nil, &opts)
 	var plan, shared strings.Builder
 	for i, l := range suggested {
 		to, indent := &plan, "    "
