@@ -129,7 +129,7 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 		}
 	}
 	meant := near(quote(word), names)
-	if meant == "" && len(words) == 2 && !isOption(word) && !equalFold(word, "COST") {
+	if meant == "" && len(words) == 2 && !isOption(word) && !equalFold(word, "COST") && !limit.ReservedDim(string(word)) {
 		meant = "; did you mean DIM " + quote(word) + " " + quote(words[1]) + "?"
 	}
 	return errReply + meant

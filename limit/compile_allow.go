@@ -2,7 +2,6 @@ package limit
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -28,7 +27,7 @@ func (c *compiler) noteAllows() {
 		if n := len(counting); n > 0 {
 			others := ""
 			if n > mostCounting {
-				counting, others = counting[:mostCounting], fmt.Sprintf(" and %d others", n-mostCounting)
+				counting, others = counting[:mostCounting], " and "+countOthers(n-mostCounting)
 			}
 			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s: %s lifts %s too", Quote(a.ID), strings.Join(counting, ", "), others, a.lifting(first), Quote(first.ID))
 		}

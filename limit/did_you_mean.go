@@ -3,6 +3,7 @@ package limit
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,6 +30,14 @@ func meantWord(word string, candidates []string) string {
 		return "; did you mean " + s + "?"
 	}
 	return ""
+}
+
+// countOthers returns the words for n that are not named.
+func countOthers(n int) string {
+	if n == 1 {
+		return "another"
+	}
+	return strconv.Itoa(n) + " others"
 }
 
 // DidYouMean returns "; did you mean X?" for the candidate that is nearest to word, in small letters or as it is.

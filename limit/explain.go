@@ -153,7 +153,7 @@ func (d *dimension) whyMissing(req *Request, demands string) string {
 			values := keys(p.values)
 			named, others := values[:min(len(values), mostDeclaredNamed)], ""
 			if len(values) > len(named) {
-				others = fmt.Sprintf(" and %d others", len(values)-len(named))
+				others = " and " + countOthers(len(values)-len(named))
 			}
 			return ReasonLacks + "declared " + p.name + demands + ": " + Quote(value) + " is none of " + strings.Join(named, ", ") + others + DidYouMean(value, values)
 		}

@@ -22,7 +22,8 @@ func (s *Set) MaxEnforced() int {
 	known, most := meetings{}, 0
 	count := func(r *ruleset) {
 		if r.mayEnforce() > most { // otherwise it cannot have more
-			most = max(most, len(known.of(r)))
+			met, _ := known.of(r)
+			most = max(most, len(met))
 		}
 	}
 	count(s.defaultPlan)
@@ -40,8 +41,12 @@ func (c *compiler) checkLevels(r *ruleset, line int) {
 	if r.mayEnforce() <= c.maxLevels {
 		return // as for most files
 	}
-	met := c.meetings.of(r)
+	met, upTo := c.meetings.of(r)
 	if len(met) <= c.maxLevels {
+		return
+	}
+	if upTo {
+		c.fail(line, "max_levels", "one request could meet up to %d enforced limits, more than max_levels (%d); these are too many to find the true number: merge some, or raise max_levels", len(met), c.maxLevels)
 		return
 	}
 	var names []string
@@ -87,14 +92,20 @@ func (r *ruleset) enforcedGroups() (groups [][]*Limit) {
 // meetings has the groups that one request can meet, by the plan and the ordinals of all enforced limits: tenants with overrides
 // have rules of their own, of the same limits.
 type meetings struct {
-	best  map[string][]int
+	best  map[string]meeting
 	steps int // of all searches
 	pairs int // that were compared for classes
 }
 
+// meeting is as many groups as one request can meet, or, with upTo, more: their number is a bound.
+type meeting struct {
+	groups []int
+	upTo   bool
+}
+
 // of returns the enforced limits of as many levels and groups as one request can meet. It compares limits in
 // pairs, so that there may be fewer in truth, and never more.
-func (m *meetings) of(r *ruleset) (met [][]*Limit) {
+func (m *meetings) of(r *ruleset) (met [][]*Limit, upTo bool) {
 	groups := r.enforcedGroups()
 	key := append([]byte(r.plan), 0)
 	for _, g := range groups {
@@ -107,18 +118,18 @@ func (m *meetings) of(r *ruleset) (met [][]*Limit) {
 		s := meetingSearch{groups: groups, most: min(mostCliqueSteps, mostSteps-m.steps)}
 		s.search(nil, 0)
 		if m.steps += s.steps; s.steps > s.most {
-			s.best = m.classes(groups)
+			s.best, best.upTo = m.classes(groups), true
 		}
-		best = s.best
+		best.groups = s.best
 		if m.best == nil {
-			m.best = map[string][]int{}
+			m.best = map[string]meeting{}
 		}
 		m.best[string(key)] = best
 	}
-	for _, i := range best {
+	for _, i := range best.groups {
 		met = append(met, groups[i])
 	}
-	return met
+	return met, best.upTo
 }
 
 // classes returns one group of each class of groups of which no request meets two, as of limits of one tenant each.

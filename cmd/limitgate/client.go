@@ -173,8 +173,11 @@ func lacks(err error) string {
 	return "lists of all tenants need +@read ~*"
 }
 
-// explainDial adds advice to an error of a connection that could not be used.
-func explainDial(addr string, err error) error {
+// explainDial adds advice to an error of a connection that could not be used, to the address of --addr.
+func explainDial(addr string, err error) error { return explainDialOf("addr", addr, err) }
+
+// explainDialOf does the same for the address of a flag.
+func explainDialOf(flag, addr string, err error) error {
 	var network *net.OpError
 	var refused *refusal
 	if advised := explainTLS(addr, err); advised != nil {
@@ -186,7 +189,7 @@ func explainDial(addr string, err error) error {
 	case strings.Contains(err.Error(), "HTTP/1."):
 		return fmt.Errorf("%w (%s answers HTTP: the address is that of --listen, not of --admin or --http)", err, addr)
 	case errors.As(err, &network) && network.Op == "dial" && addr == defaultAddr:
-		return fmt.Errorf("%w (is limitgate serve running at %s? --addr names another address)", err, addr)
+		return fmt.Errorf("%w (is limitgate serve running at %s? --%s names another address)", err, addr, flag)
 	case errors.As(err, &network) && network.Op == "dial":
 		return fmt.Errorf("%w (is limitgate serve running at %s?)", err, addr)
 	case strings.Contains(err.Error(), "invalid reply"), strings.Contains(err.Error(), "can't parse"):

@@ -221,7 +221,7 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string, opt
 		}
 		defer func() { _ = client.Close() }()
 		if report, err = replay.Against(ctx, client, in, set, opts); err != nil {
-			return explainDial(f.against, err)
+			return explainDialOf(f.client.addrFlag, f.against, err)
 		}
 	} else {
 		report, err = replay.Local(ctx, in, set, opts)

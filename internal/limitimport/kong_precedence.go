@@ -237,7 +237,7 @@ func (k *kong) remarkBoth(p kongPlugin) {
 	}
 	others := ""
 	if n := len(p.both) - mostNamedLines; n > 0 {
-		others = fmt.Sprintf(", and %d others", n)
+		others = ", and " + strconv.Itoa(n) + " more"
 	}
 	k.remark(p.line, "Kong runs this plugin in place of those on lines %s%s; here all of them count", strings.Join(lines, ", "), others)
 }

@@ -306,6 +306,6 @@ func (r *Report) warnOfPace(took time.Duration) {
 		return
 	}
 	if span := r.To.Sub(*r.From); took < span/2 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the requests of %s in the log were sent in %s, so that buckets had no such time to fill, and the proxy has counted what it admitted: --speed 1x keeps the pace of the log", span, took.Round(100*time.Millisecond)))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the requests of %s in the log were sent in %s, so that buckets had no such time to fill, and the proxy has counted what it admitted: --speed 1x keeps the pace of the log", span, max(took.Round(100*time.Millisecond), 100*time.Millisecond)))
 	}
 }
