@@ -74,6 +74,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "localhost"}, "invalid ip 'localhost': it is not an IPv4 or IPv6 address"},
 		{[]string{"check", "acme", "", "-"}, "invalid op '': it is empty, - stands for none"},
 		{[]string{"check", "acme", "-", "-", "1", "user", "u1"}, "; did you mean DIM user u1?"},
+		{[]string{"check", "acme", "-", "-", "1", "ip", "192.0.2.1"}, "invalid option 'ip': the options here are DIM name value\n"},
 		{[]string{"check", "acme", "-", "-", "1", "DIM", "ip", "u1"}, "invalid dimension name 'ip': tenant, op and ip stand in front, without DIM"},
 		{[]string{"check", "acme", "-", "-", "1", "DIM", "user=u1", "x"}, "invalid dimension name 'user=u1': a blank stands between name and value: DIM user u1"},
 		{[]string{"check", "limits.yaml", "acme", "-", "-"}, "a running limitgate is asked here; for a file: limitgate limits explain FILE TENANT OP IP"},

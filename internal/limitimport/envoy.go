@@ -98,10 +98,18 @@ func (e *envoy) checkHidden(levels, siblings []*rlsconfig.Descriptor) {
 		if other == d || other.Key != d.Key || !d.Wins(other) || !meet(d.Value, other.Value) {
 			continue
 		}
+		var lines []int
 		for _, below := range limitsBelow(other, nil) {
 			if !hasRule(d, below.keys) {
-				e.remarkAt(d.File, d.Line, "requests of %s do not meet the rule of line %d there, since a selection is final; here its limit counts them too", limit.Shorten(text(d)), below.line)
+				lines = append(lines, below.line)
 			}
+		}
+		switch len(lines) {
+		case 0:
+		case 1:
+			e.remarkAt(d.File, d.Line, "requests of %s do not meet the rule of line %d there, since a selection is final; here its limit counts them too", limit.Shorten(text(d)), lines[0])
+		default:
+			e.remarkAt(d.File, d.Line, "requests of %s do not meet the rules of lines %s there, since a selection is final; here their limits count them too", limit.Shorten(text(d)), namedLines(lines))
 		}
 	}
 }

@@ -226,20 +226,23 @@ func (k *kong) remarkBoth(p kongPlugin) {
 	p.both = slices.Compact(p.both)
 	switch len(p.both) {
 	case 0:
-		return
 	case 1:
 		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count", p.both[0])
-		return
+	default:
+		k.remark(p.line, "Kong runs this plugin in place of those on lines %s; here all of them count", namedLines(p.both))
 	}
-	var lines []string
-	for _, line := range p.both[:min(len(p.both), mostNamedLines)] {
-		lines = append(lines, strconv.Itoa(line))
+}
+
+// namedLines returns the first of several lines, and how many more there are.
+func namedLines(lines []int) string {
+	var named []string
+	for _, line := range lines[:min(len(lines), mostNamedLines)] {
+		named = append(named, strconv.Itoa(line))
 	}
-	others := ""
-	if n := len(p.both) - mostNamedLines; n > 0 {
-		others = ", and " + strconv.Itoa(n) + " more"
+	if n := len(lines) - mostNamedLines; n > 0 {
+		return strings.Join(named, ", ") + " and " + strconv.Itoa(n) + " more"
 	}
-	k.remark(p.line, "Kong runs this plugin in place of those on lines %s%s; here all of them count", strings.Join(lines, ", "), others)
+	return strings.Join(named, ", ")
 }
 
 // takesPlace reports whether a limit of a plugin takes the place of l.
