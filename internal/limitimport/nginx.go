@@ -14,7 +14,7 @@ func Nginx(content []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}}
+	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, ranks: map[nginxRank]int{}, maps: map[string]*nginxMap{}}
 	if err := n.file(words); err != nil {
 		return Result{}, err
 	}
@@ -46,7 +46,6 @@ type limitRequest struct {
 	context *nginxContext
 	paths   []location // from the outermost
 	server  *server    // nil outside of a server
-	rank    int        // its place among those of its context
 	unknown string     // the last word that is not known, or ""
 	mistake string     // or ""
 	line    int
@@ -89,7 +88,21 @@ type nginx struct {
 	context  *nginxContext
 	contexts []*nginxContext // all contexts
 	hosts    map[string]int  // how many servers have a host, made when all are read
-	compared int             // pairs of limits, for remarks
+	ranks    map[nginxRank]int
+	maps     map[string]*nginxMap // by the variable
+	compared int                  // pairs of limits, for remarks
+}
+
+// nginxRank is the limits of a context that count by the same.
+type nginxRank struct {
+	context *nginxContext
+	by      string
+}
+
+// nginxMap is a map block, with the values of its variable.
+type nginxMap struct {
+	line   int
+	values []string
 }
 
 // maxNginxDepth bounds the blocks in each other.
@@ -163,6 +176,9 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 	case len(directive) > 1 && directive[0].text == "location":
 		n.paths = append(n.paths, locationOf(directive))
 		n.context.location, n.context.server = n.paths[len(n.paths)-1], n.server
+	case len(directive) == 3 && directive[0].text == "map":
+		n.context.values = &nginxMap{line: line}
+		n.maps[strings.TrimPrefix(directive[2].text, "$")] = n.context.values
 	case len(directive) == 1 && directive[0].text == "server":
 		n.server = &server{}
 		n.context.server = n.server

@@ -6,12 +6,13 @@ import "strings"
 type nginxContext struct {
 	name     string // of a block, such as location
 	outer    *nginxContext
-	location location // of a location
-	server   *server  // nil outside of a server
-	limits   int      // how many limit_req are in it
-	dry      bool     // the value of limit_req_dry_run
-	dryLine  int      // its line; 0 if the value is that of the outer context
-	divided  bool     // all its requests are those of blocks in it
+	location location  // of a location
+	server   *server   // nil outside of a server
+	values   *nginxMap // of a map
+	limits   int       // how many limit_req are in it
+	dry      bool      // the value of limit_req_dry_run
+	dryLine  int       // its line; 0 if the value is that of the outer context
+	divided  bool      // all its requests are those of blocks in it
 	// watched and enforced report that limit_req_dry_run is on, or off, for some requests that the limit_req of
 	// the context count.
 	watched, enforced bool

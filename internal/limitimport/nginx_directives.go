@@ -12,6 +12,10 @@ import (
 // directive reads a directive without a block.
 func (n *nginx) directive(words []nginxWord) {
 	line := words[0].line
+	if of := n.context.values; of != nil && len(words) == 2 {
+		of.values = append(of.values, words[1].text)
+		return
+	}
 	switch words[0].text {
 	case "limit_req_zone":
 		n.zone(words)
@@ -69,7 +73,7 @@ func (n *nginx) zone(words []nginxWord) {
 
 // request reads limit_req zone=NAME [burst=NUMBER] [nodelay | delay=NUMBER].
 func (n *nginx) request(words []nginxWord) {
-	r := limitRequest{line: words[0].line, rank: n.context.limits, delays: true, server: n.server, context: n.context, paths: append([]location(nil), n.paths...)}
+	r := limitRequest{line: words[0].line, delays: true, server: n.server, context: n.context, paths: append([]location(nil), n.paths...)}
 	n.context.limits++
 	var mistakes []string
 	for _, w := range words[1:] {

@@ -45,8 +45,9 @@ func (n *nginx) read(r *limitRequest) bool {
 	if r.context.isDry() && r.context.watched && r.context.enforced {
 		r.remark("limit_req_dry_run is on for some requests and off for others: the limit is enforced here, for all of them")
 	}
-	if r.rank > 0 {
-		l.group = fmt.Sprintf("nginx-%d", r.rank+1)
+	rank := nginxRank{r.context, strings.Join(l.by, ",")}
+	if n.ranks[rank]++; n.ranks[rank] > 1 {
+		l.group = fmt.Sprintf("nginx-%d", n.ranks[rank])
 	}
 	if r.delays && r.burst > 0 {
 		r.remark("nginx holds requests of the burst back; here %d are admitted at once, and more are told when to come back", l.burst)
@@ -152,8 +153,11 @@ func (n *nginx) key(r *limitRequest, z *zone) (by []string, ok bool) {
 		rest = behind
 		var dimension string
 		switch {
-		case name == "binary_remote_addr", name == "remote_addr":
+		case isAddress(name):
 			dimension = "ip"
+		case n.maps[name].addresses():
+			dimension = "ip"
+			r.remark("$%s is the address of the client or empty, by the map on line %d; here all addresses count: write a limit with action: allow for those without it", limit.Shorten(name), n.maps[name].line)
 		case name == "uri", name == "request_uri", name == "document_uri":
 			dimension = "path"
 		case name == "host", name == "server_name", name == "http_host":
@@ -176,6 +180,26 @@ func (n *nginx) key(r *limitRequest, z *zone) (by []string, ok bool) {
 	return by, len(by) > 0
 }
 
+func isAddress(variable string) bool {
+	return variable == "binary_remote_addr" || variable == "remote_addr"
+}
+
+// addresses reports whether each value of a map is the address of the client, or empty. There is no map for nil.
+func (m *nginxMap) addresses() bool {
+	if m == nil {
+		return false
+	}
+	some := false
+	for _, value := range m.values {
+		name, rest, ok := nginxVariable(value)
+		if value != "" && (!ok || rest != "" || !isAddress(name)) {
+			return false
+		}
+		some = some || ok
+	}
+	return some
+}
+
 // nginxVariable takes $name or ${name} off the beginning of a key.
 func nginxVariable(text string) (name, rest string, ok bool) {
 	if !strings.HasPrefix(text, "$") {
@@ -186,7 +210,7 @@ func nginxVariable(text string) (name, rest string, ok bool) {
 		return strings.Cut(text[1:], "}")
 	}
 	end := 0
-	for end < len(text) && (text[end] == '_' || text[end] >= 'a' && text[end] <= 'z' || text[end] >= 'A' && text[end] <= 'Z' || text[end] >= '0' && text[end] <= '9') {
+	for end < len(text) && isWord(text[end]) {
 		end++
 	}
 	return text[:end], text[end:], end > 0

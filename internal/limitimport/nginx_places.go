@@ -102,7 +102,45 @@ func (c *nginxContext) matchesBefore(other *nginxContext) bool {
 		!strings.HasPrefix(c.outer.location.path, other.location.path):
 		return false // it is tried only for requests of its outer location
 	}
-	return true
+	return c.location.mayMatch(other.location.path)
+}
+
+// mayMatch reports whether a regular expression may match a path that begins with prefix: the letters that it begins with,
+// and prefix, agree as far as both go.
+func (l location) mayMatch(prefix string) bool {
+	begin := l.begin()
+	if l.modifier == "~*" {
+		begin, prefix = strings.ToLower(begin), strings.ToLower(prefix)
+	}
+	n := min(len(begin), len(prefix))
+	return begin[:n] == prefix[:n]
+}
+
+// begin returns letters with which all paths begin that a regular expression matches.
+func (l location) begin() string {
+	text, anchored := strings.CutPrefix(l.path, "^")
+	if !anchored || strings.Contains(text, "|") {
+		return ""
+	}
+	begin := []byte{}
+	for len(text) > 0 {
+		letter, width := text[0], 1
+		if letter == '\\' && len(text) > 1 && !isWord(text[1]) {
+			letter, width = text[1], 2
+		} else if !isWord(letter) && letter != '/' && letter != '-' {
+			break
+		}
+		if text = text[width:]; text != "" && strings.IndexByte("*?{", text[0]) >= 0 {
+			break // the letter may be missing
+		}
+		begin = append(begin, letter)
+	}
+	return string(begin)
+}
+
+// isWord reports whether a byte is a letter, a digit or _.
+func isWord(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
 // keepsRegexp reports whether a location, or the one around it, has the modifier ^~, by which nginx does not try
