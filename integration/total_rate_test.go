@@ -40,7 +40,7 @@ func TestTotalRate(t *testing.T) {
 	if got := reply("CL.THROTTLE", "key", 9, 10, 60, 6); got[0] != int64(1) || got[1] != int64(10) {
 		t.Errorf("CL.THROTTLE: %v", got)
 	}
-	const cause = "--backstop-total-rate, which bounds all tenants together while the store is unavailable"
+	const cause = "--backstop-total-rate, which bounds all tenants together where the store does not decide"
 	for _, row := range []struct{ command, want string }{
 		{"check acme - - 6", "denied by " + cause + ": retry after 1"},
 		{"check --peek acme - - 6", "denied by " + cause + ": retry after 1"},

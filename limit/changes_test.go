@@ -254,7 +254,7 @@ func TestWarnPlaces(t *testing.T) {
 	}
 	for _, row := range []struct{ replaces, want string }{
 		{"nope", `there is no shared limit "nope"`},
-		{"login", "is not more specific than"},
+		{"login", "a shared limit replaces those of its own by and group alone"},
 	} {
 		_, _, err := config.ParseLimits("limits.yaml", fmt.Appendf(nil, login, ", replaces: ["+row.replaces+"]"), limit.CompileOptions{})
 		if err == nil || !strings.Contains(err.Error(), row.want) {

@@ -280,7 +280,7 @@ func (c *compiler) checkReplacedShared(by string, id Text) {
 		c.fail(id.Line, "replaces", "there is no shared limit %s; a shared limit cannot replace one of a plan: move it into the plan", Quote(id.Value))
 	case l == nil || l.broken || replaced.broken:
 	case !takesPlace(l, replaced):
-		c.fail(id.Line, "replaces", "%s is not more specific than %s in one level and group: remove it", Quote(by), Quote(id.Value))
+		c.fail(id.Line, "replaces", "%s cannot replace %s: a shared limit replaces those of its own by and group alone, if it is more specific; remove it, or write both into the plans", Quote(by), Quote(id.Value))
 	}
 }
 

@@ -71,6 +71,9 @@ func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 		c.warn(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is more specific")
 		return true
 	}
+	if b.namesTenant() && !a.namesTenant() { // a group of its own is meant to count for that tenant
+		return false
+	}
 	replaced := func(l *Limit) bool { return l.Mode == b.Mode && takesPlace(l, b) && l.conditionsIn(a, b) }
 	if c.notedGroup || a.hasOwn(b) || slices.ContainsFunc(level, replaced) {
 		return false
@@ -78,6 +81,11 @@ func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 	c.notedGroup = true
 	c.note(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is of another group")
 	return true
+}
+
+// namesTenant reports whether l has a condition on the tenant.
+func (l *Limit) namesTenant() bool {
+	return slices.ContainsFunc(l.when, func(c condition) bool { return c.kind == propertyTenant })
 }
 
 // hasOwn reports whether another limit has conditions of l alone, and all of them or one on the caller: it is one for

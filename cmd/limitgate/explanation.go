@@ -100,10 +100,10 @@ func (x *explanation) bans(id string) bool {
 }
 
 // totalRate describes the denial of a request that its limits admit.
-const totalRate = "--backstop-total-rate, which bounds all tenants together while the store is unavailable"
+const totalRate = "--backstop-total-rate, which bounds all tenants together where the store does not decide"
 
-// failsClosed describes a limit that denies because the store is unavailable.
-const failsClosed = "which fails closed while the store is unavailable"
+// failsClosed describes a limit that denies, as the store did not decide.
+const failsClosed = "which fails closed, as the store did not decide in time"
 
 // verdictOfReply describes the decision of a reply of RL.EXPLAIN in a line.
 func verdictOfReply(reply any, retryAfter, cost int64) string {
@@ -116,7 +116,7 @@ func verdictOfReply(reply any, retryAfter, cost int64) string {
 	case policy && !allowed && retryAfter >= 0:
 		return verdict + ", " + failsClosed
 	case source == limit.SourceBackstop.String():
-		return verdict + " (source backstop, for at least one limit, because the store is unavailable)"
+		return verdict + " (source backstop, for at least one limit, as the store did not decide in time)"
 	}
 	return verdict
 }

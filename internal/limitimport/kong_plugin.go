@@ -208,10 +208,18 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 
 // explainScope remarks on the conditions of a plugin.
 func (k *kong) explainScope(line int, scope []condition) {
+	var of, sent []string
 	for _, c := range scope {
 		if c.dimension != "tenant" && c.dimension != "path" {
-			k.remark(line, "the plugin of %s %s is a condition: services send DIM %[1]s", c.dimension, limit.Shorten(c.pattern))
+			of, sent = append(of, c.dimension+" "+limit.Shorten(c.pattern)), append(sent, "DIM "+c.dimension)
 		}
+	}
+	switch len(of) {
+	case 0:
+	case 1:
+		k.remark(line, "the plugin of %s is a condition: services send %s", of[0], sent[0])
+	default:
+		k.remark(line, "the plugin has a condition on each of %s: services send %s", strings.Join(of, " and "), strings.Join(sent, " and "))
 	}
 }
 

@@ -49,7 +49,7 @@ export async function explanation(fields, remark = "") {
 }
 
 // totalRate names what denies a request that its limits admit.
-const totalRate = "--backstop-total-rate, which bounds all tenants together while the store is unavailable";
+const totalRate = "--backstop-total-rate, which bounds all tenants together where the store does not decide";
 
 function verdict(answer) {
   const again = answer.retry_after_ms < 0 ? "never" : `in ${milliseconds(answer.retry_after_ms)}`;
