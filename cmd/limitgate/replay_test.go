@@ -145,6 +145,35 @@ func TestReplayPaths(t *testing.T) {
 	}
 }
 
+// TestReplayTenant: replay and suggest say that all requests are of one tenant, unless a template names another.
+func TestReplayTenant(t *testing.T) {
+	limits := func(tenants string) string {
+		return writeLimits(t, "version: 1\ndefault_plan: p\nplans: {p: [{id: a, by: [tenant], rate: 5/s}]}\ntenants: "+tenants+"\n")
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("192.0.2.1 - acme [01/Mar/2026:10:00:05 +0000] \"GET /a HTTP/1.1\" 200 5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const replayed = "WARNING: every request is of the tenant web, and no listed tenant occurs: --tenant TEMPLATE says what of a line is the tenant"
+	const suggested = "# All of them count as one tenant, web: --tenant TEMPLATE says"
+	for _, row := range []struct {
+		args []string
+		text string
+		said bool
+	}{
+		{[]string{"replay", "--limits", limits("{acme: {}}"), path}, replayed, true},
+		{[]string{"replay", "--limits", limits("{acme: {}}"), "--tenant", "{user}", path}, replayed, false},
+		{[]string{"replay", "--limits", limits("{web: {}}"), path}, replayed, false},
+		{[]string{"replay", "--limits", limits("{}"), path}, replayed, false},
+		{[]string{"limits", "suggest", path}, suggested, true},
+		{[]string{"limits", "suggest", "--tenant", "{user}", path}, suggested, false},
+	} {
+		if out, errs, code := command(row.args...); code != exitOK || strings.Contains(out, row.text) != row.said {
+			t.Errorf("%s: exit %d: %s%s", row.args, code, out, errs)
+		}
+	}
+}
+
 // TestReplayUndeclared: replay warns of values that the limits file does not declare.
 func TestReplayUndeclared(t *testing.T) {
 	limits := writeLimits(t, "version: 1\ndefault_plan: p\ndimensions: {region: {values: [eu, us]}}\nplans: {p: [{id: a, by: [tenant, region], rate: 5/s}]}\n")

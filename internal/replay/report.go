@@ -252,6 +252,9 @@ func (t *tally) finish(s *source) *Report {
 	if r.Foreign > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by limits that are not in this file", r.Foreign))
 	}
+	if t.set.Tenants() > 0 && s.opts.Tenant.String() == DefaultTenant && !t.set.Lists(DefaultTenant) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("every request is of the tenant %s, and no listed tenant occurs: --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}", DefaultTenant))
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.undeclared)) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d requests have a value of %s that the limits file does not declare, which counts as a missing one", t.undeclared[name], r.Requests, name))
 	}

@@ -79,6 +79,9 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 	}
 	file := fmt.Sprintf("# Requests: %d, from %s to %s. The limits are twice what the busiest bucket had in a\n# minute, and in the shadow: they deny nothing until mode: enforce.\n",
 		counted[0].total, stamp(&from), stamp(&s.clock))
+	if opts.Tenant.String() == DefaultTenant {
+		file += "# All of them count as one tenant, " + DefaultTenant + ": --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}.\n"
+	}
 	return []byte(file + "version: 1\ndefault_plan: default\nplans:\n  default:\n" + orEmpty(plan.String(), "    ") + "shared:\n" + orEmpty(shared.String(), "  ")), nil
 }
 
