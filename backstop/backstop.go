@@ -63,7 +63,8 @@ func (b *Backstop) instances() int64 { return int64(max(1, b.opts.Instances())) 
 // units of each call in which no item denies. The units that a request took of the total
 // rate are spent, even if another part denies the request.
 func (b *Backstop) Decide(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call) {
-	if !b.decideCalls(at, items, calls, true) || b.totalRate == nil {
+	counted := b.countsTotal(at, items, calls)
+	if !b.decideCalls(at, items, calls, true) || !counted {
 		return
 	}
 	if wait := b.totalRate.take(at.Now, cmp.Or(req.Tenant, req.Key), req.Cost); wait > 0 {
@@ -78,7 +79,8 @@ func (b *Backstop) Decide(at limit.DecisionTime, req *limit.Request, items []lim
 
 // Peek fills in the verdicts that Decide would, and takes nothing.
 func (b *Backstop) Peek(at limit.DecisionTime, req *limit.Request, items []limit.Item, calls []limit.Call) {
-	if !b.decideCalls(at, items, calls, false) || b.totalRate == nil {
+	counted := b.countsTotal(at, items, calls)
+	if !b.decideCalls(at, items, calls, false) || !counted {
 		return
 	}
 	if wait := b.totalRate.peek(at.Now, cmp.Or(req.Tenant, req.Key), req.Cost); wait > 0 {
@@ -88,8 +90,21 @@ func (b *Backstop) Peek(at limit.DecisionTime, req *limit.Request, items []limit
 	}
 }
 
-// decideCalls decides the calls, and reports whether the bound of all tenants together counts the request:
-// none of its items denies, and a limit is enforced.
+// countsTotal reports whether there is a bound of all tenants together, and no call repeats one that holds slots:
+// the bound has counted that.
+func (b *Backstop) countsTotal(at limit.DecisionTime, items []limit.Item, calls []limit.Call) bool {
+	if b.totalRate == nil {
+		return false
+	}
+	for _, c := range calls {
+		if len(c.RecordKey) > 0 && hasSlots(items[c.First:c.Last]) && b.concurrency.holds(c.RecordKey, at.Now) {
+			return false
+		}
+	}
+	return true
+}
+
+// decideCalls decides the calls, and reports whether none of their items denies, and a limit is enforced.
 func (b *Backstop) decideCalls(at limit.DecisionTime, items []limit.Item, calls []limit.Call, take bool) bool {
 	admits, enforced := true, false
 	for _, c := range calls {
@@ -112,11 +127,13 @@ func (b *Backstop) giveBack(call []limit.Item, c limit.Call) {
 	}
 }
 
-// markCapped denies a call that its limits admit, since the bound of all tenants together does.
+// markCapped denies a call that its limits admit, since the bound of all tenants together does. The verdicts of limits
+// that are not enforced stay.
 func markCapped(call []limit.Item, wait int64) {
 	for i := range call {
-		if it := &call[i]; it.Enforced() {
-			it.Verdict, it.Capped = bucket.Verdict{Remaining: it.Remaining, Reset: it.Reset, Wait: wait}, true
+		it := &call[i]
+		if it.Capped = true; it.Enforced() {
+			it.Verdict = bucket.Verdict{Remaining: it.Remaining, Reset: it.Reset, Wait: wait}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package backstop
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -155,6 +156,18 @@ func (s *concurrency) settle(what *limit.Settlement, now int64) bool {
 		s.holders.Add(key, h)
 	}
 	return held
+}
+
+// holds reports whether a call holds a slot under a record key.
+func (s *concurrency) holds(key []byte, now int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now = limit.Monotonic(&s.last, now)
+	h, _ := s.holders.Peek(string(key))
+	return slices.ContainsFunc(h.names, func(name string) bool {
+		b, ok := s.buckets.Peek(name)
+		return ok && b.Holds(now, string(limit.Holder(key)))
+	})
 }
 
 // release releases the slots that a call holds under a record key.

@@ -109,3 +109,24 @@ func TestSlotsGivenBack(t *testing.T) {
 		t.Errorf("the slot is gone: %+v", it.Verdict)
 	}
 }
+
+// TestSlotsRepeated checks that the bound of all tenants together neither denies a repeated request that holds a slot,
+// nor takes its slot.
+func TestSlotsRepeated(t *testing.T) {
+	b := backstop.New(backstop.Options{TotalRate: 1})
+	set := storetest.Compile(t, storetest.Spec{ID: "inflight", By: []string{"tenant"}, Algorithm: "concurrency", Slots: "2"})
+	if it := acquire(b, set, at.Now, "held")[0]; !it.Allowed {
+		t.Fatalf("%+v", it.Verdict)
+	}
+	for range 2 {
+		if it := acquire(b, set, at.Now, "held")[0]; !it.Allowed || it.Capped {
+			t.Errorf("repeated: %+v", it.Verdict)
+		}
+		if it := acquire(b, set, at.Now, "other")[0]; it.Allowed || !it.Capped {
+			t.Errorf("another one: %+v", it.Verdict)
+		}
+	}
+	if !b.Settle(limit.DecisionTime{Now: at.Now}, &limit.Settlement{Hold: limit.HoldSlot, Tenant: "t", ID: "held", Change: limit.ChangeRelease}) {
+		t.Error("the slot is gone")
+	}
+}

@@ -177,7 +177,7 @@ func differences(was, is *Limit) (all []string) {
 		{"on_error ", was.OnError.String(), is.OnError.String()},
 		{"algorithm ", was.Params.Algorithm.String(), is.Params.Algorithm.String()},
 		{"by ", orNone(was.Level()), orNone(is.Level())},
-		{"when ", orNone(was.When()), orNone(is.When())},
+		{"when ", was.describeWhen(), is.describeWhen()},
 		{"group ", cmp.Or(was.Group, none), cmp.Or(is.Group, none)},
 		{"replaces ", orNone(was.Replaces), orNone(is.Replaces)},
 		{"missing ", was.Missing.String(), is.Missing.String()},
@@ -190,6 +190,9 @@ func differences(was, is *Limit) (all []string) {
 			all = append(all, d.name+d.was+" -> "+d.is)
 		}
 	}
+	if was.describeWhen() == is.describeWhen() && !slices.Equal(was.When(), is.When()) {
+		all = append(all, "when of other values")
+	}
 	if len(all) == 0 && (!alike(was, is) || was.Params != is.Params) {
 		all = append(all, "other declared values or options")
 	}
@@ -200,6 +203,20 @@ func differences(was, is *Limit) (all []string) {
 const none = "none"
 
 func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), none) }
+
+// describeWhen returns the conditions of l, with the patterns of tenants and ops alone: the log has no address, and
+// other values may be secrets.
+func (l *Limit) describeWhen() string {
+	var all []string
+	for i := range l.when {
+		if w := &l.when[i]; w.kind == propertyTenant || w.kind == propertyOp {
+			all = append(all, w.describe())
+		} else {
+			all = append(all, w.name)
+		}
+	}
+	return orNone(all)
+}
 
 // units returns the text of a number of units, of which 0 is none.
 func units(n int64) string {

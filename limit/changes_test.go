@@ -123,7 +123,7 @@ func TestChangedSettings(t *testing.T) {
 		"id: a, by: [tenant, op], rate: 20/s":              "by tenant -> tenant, op",
 		"id: a, by: [tenant], rate: 30/s, burst: 20":       "20/s burst 20 -> 30/s burst 20",
 		"id: a, by: [tenant], action: deny, when: {op: x}": "20/s burst 20 -> deny, when none -> op: x",
-		plain + ", when: {op: x, ip: 10.0.0.0/8}":          "when none -> op: x, ip: 10.0.0.0/8",
+		plain + ", when: {op: x, ip: 10.0.0.0/8}":          "when none -> op: x, ip",
 		plain + ", group: g":                               "group none -> g",
 		plain + ", missing: deny":                          "missing pass -> deny",
 		plain + ", cost: 2":                                "cost none -> 2",
@@ -142,6 +142,10 @@ func TestChangedSettings(t *testing.T) {
 	const two = "version: 1\nplans:\n  p:\n    - {id: wide, by: [tenant], rate: 20/s}\n    - {id: a, by: [tenant], when: {op: x}, rate: 2/s%s}\n"
 	if got := limit.Changes(parsed(t, fmt.Sprintf(two, "")), parsed(t, fmt.Sprintf(two, ", replaces: [wide]"))); len(got) != 1 || got[0] != "plan p: a replaces none -> wide" {
 		t.Errorf("replaces: %q", got)
+	}
+	const values = "version: 1\nplans:\n  p:\n    - {id: a, by: [tenant], when: {api_key: %s}, rate: 2/s}\n"
+	if got := limit.Changes(parsed(t, fmt.Sprintf(values, "secret")), parsed(t, fmt.Sprintf(values, "other"))); len(got) != 1 || got[0] != "plan p: a when of other values" {
+		t.Errorf("other values: %q", got)
 	}
 	const declared = "version: 1\ndimensions: {region: {values: [%s]}}\nplans:\n  p:\n    - {id: a, by: [tenant, region], rate: 2/s}\n"
 	if got := limit.Changes(parsed(t, fmt.Sprintf(declared, "eu")), parsed(t, fmt.Sprintf(declared, "eu, us"))); len(got) != 1 || got[0] != "plan p: a other declared values or options" {

@@ -64,8 +64,9 @@ type Item struct {
 	Replayed, Recorded bool
 	// Local reports that this instance's share decided, not the store.
 	Local bool
-	// Capped reports that the limit admits, and that the bound of all tenants together denies, which the
-	// backstop has: the verdict is a denial with its wait.
+	// Capped reports that no limit of the call denies, and that the bound of all tenants together does, which the
+	// backstop has: the call holds no units, and the verdict of an enforced limit is a denial with the wait of the
+	// bound.
 	Capped bool
 
 	bucket.Verdict
@@ -89,7 +90,7 @@ func (it *Item) Refused() bool { return it.Source == SourcePolicy && it.Wait == 
 // Own returns the verdict of the limit by itself, without the bound of all tenants together.
 func (it *Item) Own() bucket.Verdict {
 	v := it.Verdict
-	if it.Capped {
+	if it.Capped && it.Enforced() {
 		v.Allowed, v.Wait = true, 0
 	}
 	return v

@@ -128,7 +128,10 @@ func (c *compiler) warnLeases() {
 			if compared++; compared > mostCompared {
 				return
 			}
-			if b != a && !b.Lease.On && b.callsTenantSlot() && b.meetsAll(a) && !c.replaced(b) {
+			if b == a || b.Lease.On || !b.callsTenantSlot() || !b.meetsAll(a) {
+				continue
+			}
+			if compared += len(c.set.Limits); !c.replaced(b) {
 				c.warn(a.Line, "lease", "%s has one without effect: each of its requests asks the store for %s (line %d), which has none. Give that one a lease too, or remove this one", Quote(a.ID), Quote(b.ID), b.Line)
 				break
 			}
@@ -143,17 +146,17 @@ func (l *Limit) callsTenantSlot() bool {
 
 // meetsAll reports whether l applies to each request that a applies to, unless another limit replaces l.
 func (l *Limit) meetsAll(a *Limit) bool {
-	if l.Plan != "" && l.Plan != a.Plan || l.Tenant != "" && l.Tenant != a.Tenant || !l.conditionsIn(a, a) || takesPlace(a, l) {
+	if slices.Contains(a.Replaces, l.ID) || l.Plan != "" && l.Plan != a.Plan || l.Tenant != "" && l.Tenant != a.Tenant || !l.conditionsIn(a, a) || takesPlace(a, l) {
 		return false
 	}
 	return l.Missing != MissingPass || !slices.ContainsFunc(l.by, func(d dimension) bool {
-		return !slices.ContainsFunc(a.by, func(of dimension) bool { return of.text == d.text })
+		return a.Missing == MissingShare || !slices.ContainsFunc(a.by, func(of dimension) bool { return of.text == d.text })
 	})
 }
 
 // replaced reports whether another limit applies in place of l to some requests.
 func (c *compiler) replaced(l *Limit) bool {
 	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool {
-		return other != l && other.Mode != ModeOff && (other.Plan == l.Plan || other.Plan == "" || l.Plan == "") && takesPlace(other, l)
+		return other != l && other.Mode != ModeOff && (other.Plan == l.Plan || other.Plan == "" || l.Plan == "") && (slices.Contains(other.Replaces, l.ID) || takesPlace(other, l))
 	})
 }

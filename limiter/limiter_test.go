@@ -232,3 +232,34 @@ func TestReset(t *testing.T) {
 		t.Errorf("after the reset: %+v", d)
 	}
 }
+
+// TestCappedOnce checks that a request which the bound of all tenants together denies gives back the units of each of its
+// calls once: those of a shadow limit in a call of its own, and those that the store granted.
+func TestCappedOnce(t *testing.T) {
+	store := &failingStore{Store: memory.New(memory.Options{}), fails: func(items []limit.Item) bool { return items[0].Limit.ID != "region" }}
+	set := storetest.Compile(t,
+		storetest.Spec{ID: "tenant", By: []string{"tenant"}, Rate: "1000/366d"},
+		storetest.Spec{ID: "trial", By: []string{"zone"}, Rate: "100/366d", Mode: "shadow"},
+		storetest.Spec{ID: "region", By: []string{"region"}, Rate: "50/366d"},
+	)
+	l := limiter.New(limiter.Options{
+		Store: store, Backstop: backstop.New(backstop.Options{TotalRate: 3}), Timeout: time.Second, Now: func() time.Time { return start },
+	}, set)
+	req := limit.Request{Tenant: "t", Cost: 1, Dims: []limit.Dim{{Name: "zone", Value: "z"}, {Name: "region", Value: "eu"}}}
+	for i := range 6 {
+		d := decide(l, req)[0]
+		if d.Allowed != (i < 3) || d.Allowed != (d.Binding != nil) || !d.Allowed && (d.Limit != -1 || d.Remaining != -1 || d.Source != limit.SourceBackstop) {
+			t.Errorf("request %d: %+v", i, d)
+		}
+	}
+	var b limiter.Batch
+	b.Requests = append(b.Requests, req)
+	l.Decide(&b)
+	for id, want := range map[string]int64{"tenant": 1000 - 3 - 1, "trial": 100 - 3 - 1, "region": 50 - 3 - 1} {
+		for _, it := range b.Items(0) {
+			if it.Limit.ID == id && it.Remaining != want {
+				t.Errorf("%s has %d left, want %d", id, it.Remaining, want)
+			}
+		}
+	}
+}

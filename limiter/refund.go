@@ -105,7 +105,7 @@ func (b *Batch) anyGrantDenied() bool {
 func granted(call []limit.Item) bool {
 	taken := false
 	for i := range call {
-		if call[i].Denies() && call[i].Enforced() {
+		if call[i].Denies() && call[i].Enforced() || call[i].Capped {
 			return false
 		}
 		taken = taken || call[i].Allowed
