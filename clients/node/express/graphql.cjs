@@ -149,8 +149,9 @@ function limitGraphQL({ status = 200, maxCost = 2147483647, mutation, defaultSiz
 
 const refusal = (message, code, cost, more) => ({ errors: [{ message, extensions: { code, ...more } }], extensions: { cost } })
 
-// throttleStatus describes the limit that decided, when units of it are given back.
+// throttleStatus describes the limit that decided, when units of it are given back, or is null where none did.
 function throttleStatus(decision, back) {
+  if (decision.limit < 0) return null
   const [, quota, window] = /;q=(\d+);w=(\d+)/.exec(decision.headers['RateLimit-Policy'] ?? '') ?? []
   return {
     maximumAvailable: decision.limit,
