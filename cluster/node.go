@@ -203,7 +203,7 @@ func (n *node) reportHealth(err error) {
 				attrs = append(attrs, "unlogged_outages", n.unlogged)
 			}
 			if n.reported.Used() {
-				attrs = append(attrs, "quiet_for", healthPeriod)
+				attrs = append(attrs, "no_more_lines_for", healthPeriod)
 			}
 			n.degraded, n.unlogged = true, 0
 			n.log.Warn("store degraded, using backstop", attrs...)

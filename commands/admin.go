@@ -7,9 +7,12 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// mostNearBytes bounds the letters of the ids that are compared with one that no limit has: a comparison takes some
-// 2 ms then.
-const mostNearBytes = 16 << 10
+// mostNearLimits and mostNearBytes bound the ids that are compared with one that no limit has, and their letters: it takes
+// some 2 ms at most.
+const (
+	mostNearLimits = 500
+	mostNearBytes  = 8 << 10
+)
 
 // noLimit returns the error for an id that no limit has, with the one of ids that is near.
 func noLimit(id []byte, ids []string) string {
@@ -24,9 +27,13 @@ func noLimit(id []byte, ids []string) string {
 	return errReply
 }
 
-// idsOf returns the ids of the limits of a tenant, which its replies have too.
+// idsOf returns the ids of the limits of a tenant, which its replies have too. Of very many limits it returns none.
 func (h *Handler) idsOf(tenant string) (ids []string) {
-	for _, l := range h.opts.Limiter.Limits().TenantLimits(tenant) {
+	set := h.opts.Limiter.Limits()
+	if len(set.IDs) > mostNearLimits {
+		return nil
+	}
+	for _, l := range set.TenantLimits(tenant) {
 		ids = append(ids, l.ID)
 	}
 	return ids

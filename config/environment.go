@@ -60,7 +60,7 @@ func (src *source) failUnknownVariable(t settings, name string) {
 	if r := t.settingOfOther(strings.TrimPrefix(name, envPrefix), outsideFile); r != nil {
 		hint = "did you mean " + r.env() + "?"
 		if name == "LIMITGATE_ADDR" { // as the flag of the commands that ask a limitgate, which have no variables
-			hint += " The commands that ask a limitgate take the flag --addr"
+			hint += " The commands that ask a limitgate follow it too, and --addr"
 		}
 	} else if near := limit.Nearest(strings.TrimPrefix(name, envPrefix), t.keys(key, outsideFile)); near != "" {
 		hint = "did you mean " + envPrefix + near + "?"

@@ -31,7 +31,7 @@ func NoFile(path string) string {
 // mostNearFiles bounds the files of a folder whose names are compared with that of one that does not exist.
 const mostNearFiles = 1000
 
-// nearFile returns the path of a regular file with nearly the name of one that does not exist, in the same folder, or "".
+// nearFile returns the path of a file with nearly the name of one that does not exist, in the same folder, or "".
 func nearFile(path string) string {
 	folder, name := filepath.Split(path)
 	dir, err := os.Open(cmp.Or(folder, "."))
@@ -45,7 +45,7 @@ func nearFile(path string) string {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Type().IsRegular() {
+		if e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 { // files of Kubernetes are links
 			names = append(names, e.Name())
 		}
 	}

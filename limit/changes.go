@@ -12,6 +12,9 @@ import (
 // mostChanges bounds the lines of Changes.
 const mostChanges = 20
 
+// mostChangeBytes bounds a line: conditions and lists of ids have any length.
+const mostChangeBytes = 400
+
 // Changes describes for people how a set differs from the one before it: the limits of plans, the
 // shared limits and the overrides that came, went or changed, and tenants of another plan. A set
 // that is new on trial is described in place of the one beside which it is tried. Changes returns at
@@ -65,7 +68,11 @@ func (c *changes) add(id, tenant, format string, args ...any) {
 	case len(c.found) == c.most:
 		c.more++
 	default:
-		c.found = append(c.found, Difference{id, tenant != "", fmt.Sprintf(format, args...)})
+		text := fmt.Sprintf(format, args...)
+		if len(text) > mostChangeBytes {
+			text = strings.ToValidUTF8(text[:mostChangeBytes], "") + "..."
+		}
+		c.found = append(c.found, Difference{id, tenant != "", text})
 	}
 }
 

@@ -44,18 +44,20 @@ func (l *Limiter) explainSlots(req *limit.Request, set *limit.Set) (slots []limi
 	return slots
 }
 
-// unleased returns, for each limit of the first request's calls in which a limit has no lease, the id of that one:
-// the store decides the whole call.
-func (b *Batch) unleased() map[*limit.Limit]string {
+// unleased returns, for each limit of the first request's calls in which a limit has no lease, or none of a unit for n
+// instances, the id of that one: the store decides the whole call.
+func (b *Batch) unleased(n int64) map[*limit.Limit]string {
 	out := map[*limit.Limit]string{}
 	for _, c := range b.requestCalls(0) {
 		call := b.buf.Items[c.First:c.Last]
-		i := slices.IndexFunc(call, func(it limit.Item) bool { return !it.Limit.Lease.On })
+		i := slices.IndexFunc(call, func(it limit.Item) bool { return it.Limit.MostLeased(n) == 0 })
 		if i < 0 || c.Local {
 			continue
 		}
 		for j := range call {
-			out[call[j].Limit] = call[i].Limit.ID
+			if call[j].Limit != call[i].Limit { // that one describes itself
+				out[call[j].Limit] = call[i].Limit.ID
+			}
 		}
 	}
 	return out
@@ -70,13 +72,13 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 	l.peek(b, set, nil) // without the cache, so that every bucket is peeked
 	items := slices.Clone(b.Items(0))
 	out := Explanation{Decision: b.Decisions[0], Set: set}
-	unleased := b.unleased()
+	unleased := b.unleased(int64(max(1, l.opts.Instances())))
 	items = append(items, l.explainSlots(req, set)...)
 	for _, c := range set.Explain(req) {
 		n := int64(max(1, l.opts.Instances()))
 		e := Explained{Considered: c, Lease: c.Limit.DescribeLease(n), Store: c.Limit.DescribePlacement(n), OnError: c.Limit.DescribeOnError(n)}
 		if beside := unleased[c.Limit]; beside != "" && e.Lease != "" {
-			e.Lease = "none: each check asks the store for " + beside + ", which has no lease"
+			e.Lease = "none: each check asks the store for " + beside + ", which has none"
 		}
 		for i := range items {
 			if it := &items[i]; it.Limit == c.Limit && it.Name != nil {

@@ -204,7 +204,7 @@ func TestExplainLease(t *testing.T) {
 	for _, of := range l.Limits().Limits {
 		of.Lease.On = of.ID == "tenant"
 	}
-	for op, want := range map[string]string{"op": "none: each check asks the store for quota, which has no lease", "": "up to 50 units for 1s: at most 50 of 1000 units, 5.0 %, are held unused by 1 instances"} {
+	for op, want := range map[string]string{"op": "none: each check asks the store for quota, which has none", "": "up to 50 units for 1s: at most 50 of 1000 units, 5.0 %, are held unused by 1 instances"} {
 		var b limiter.Batch
 		x := l.Explain(&b, &limit.Request{Tenant: "t", Op: op, Cost: 1})
 		for _, e := range x.Limits {

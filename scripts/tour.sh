@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Runs the commands of docs/tour.md, one after the other, with their sentences. It waits for Enter
 # between them if standard input is a terminal, and ends all that it started. TOUR_PORT is the
-# first of the six ports of the cluster, LIMITGATE_LISTEN and LIMITGATE_ADMIN are the addresses of
+# first of the six ports of the cluster, TOUR_FOLDER the folder of its files, LIMITGATE_LISTEN and LIMITGATE_ADMIN are the addresses of
 # the proxy, and TOUR_REPLACE is a sed script for the commands.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+folder=${TOUR_FOLDER:-.cache/tour}
 replace="s/7600/${TOUR_PORT:-7600}/g
+s#\\.cache/tour#$folder#g
 ${TOUR_REPLACE:-}"
 if [ -n "${LIMITGATE_LISTEN:-}" ]; then
 	replace="$replace
@@ -17,7 +19,7 @@ begin='' end=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
 	begin=$'\e[1m' end=$'\e[0m'
 fi
-mkdir -p "${TOUR_FOLDER:-.cache/tour}"
+mkdir -p "$folder"
 started=''
 trap 'kill $(jobs -p) 2>/dev/null || true; [ -z "$started" ] || scripts/local_cluster.sh stop; wait 2>/dev/null || true' EXIT
 
@@ -35,7 +37,7 @@ until_ready() {
 		sleep 0.1
 	done
 	printf 'not ready: %s\n' "$1" >&2
-	tail -3 "${TOUR_FOLDER:-.cache/tour}/log" >&2 || true
+	tail -3 "$folder/log" >&2 || true
 	exit 1
 }
 

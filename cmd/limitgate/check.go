@@ -41,7 +41,8 @@ type decision struct {
 func runCheck(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "check", checkAbout,
 		`limitgate check acme "POST /v1/payments" 203.0.113.7 1`, `limitgate check acme "GET /v1/search" - 1 DIM user u1 DIM region eu`)
-	addr := fs.String("addr", defaultAddr, "`address` of the limitgate to ask")
+	addr := new(string)
+	defineAddr(env, fs, addr)
 	asJSON := fs.Bool("json", false, "print the decision as JSON")
 	peek := fs.Bool("peek", false, "ask without taking anything")
 	timeout := fs.Duration("timeout", 5*time.Second, "how long to wait for an answer")

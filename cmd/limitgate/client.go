@@ -146,8 +146,14 @@ func (f *clientFlags) tlsConfig(addr string) (*tls.Config, error) {
 	return c.Config(host)
 }
 
-// defaultAddr is the address of the limitgate that a command asks, unless --addr names another.
+// defaultAddr is the address of the limitgate that a command asks, unless --addr or the variable of --listen names
+// another.
 const defaultAddr = "127.0.0.1:6380"
+
+// defineAddr defines the flag --addr.
+func defineAddr(env *environment, fs *flag.FlagSet, addr *string) {
+	fs.StringVar(addr, "addr", cmp.Or(env.lookup("LIMITGATE_LISTEN"), defaultAddr), "`address` of the limitgate to ask; otherwise that of LIMITGATE_LISTEN, if set")
+}
 
 // clientOptions returns the options of a client of a limitgate that never retries.
 func clientOptions(addr string, timeout time.Duration) *redis.Options {

@@ -53,10 +53,10 @@ const (
 )
 
 // define defines the flags.
-func (f *drillFlags) define(fs *flag.FlagSet) {
+func (f *drillFlags) define(env *environment, fs *flag.FlagSet) {
 	fs.BoolVar(&f.asJSON, "json", false, "print JSON; with --run an object a second, and then the verdict")
 	fs.BoolVar(&f.run, "run", false, "make the outage, on a store with the key lg:test-store")
-	fs.StringVar(&f.addr, "addr", defaultAddr, "`address` of the limitgate to ask")
+	defineAddr(env, fs, &f.addr)
 	fs.StringVar(&f.admin, "admin", "", "its admin `address`, for the state of its breakers in each line")
 	fs.IntVar(&f.rate, "rate", 100, "`checks` a second, 1000 at most")
 	fs.DurationVar(&f.outage, "outage", 5*time.Second, "how long the outage lasts, from 1s to 1m")
@@ -70,7 +70,7 @@ func (f *drillFlags) define(fs *flag.FlagSet) {
 func runDrill(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "drill", drillAbout, "limitgate drill failover", "limitgate drill fail-open --run --redis 127.0.0.1:6379 --admin 127.0.0.1:9180")
 	var f drillFlags
-	f.define(fs)
+	f.define(env, fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}

@@ -244,7 +244,11 @@ func failFile(env *environment, flags *flag.FlagSet, err error, usage string) in
 	if !errors.Is(err, fs.ErrNotExist) {
 		return failLimits(env, err)
 	}
-	return fail(env, fmt.Errorf("there is no file %s: limitgate %s %s", config.Quote(flags.Arg(0)), flags.Name(), usage))
+	missing := config.NoFile(flags.Arg(0))
+	if strings.HasSuffix(missing, "?") { // with a name that is nearly the same
+		return fail(env, errors.New(missing))
+	}
+	return fail(env, fmt.Errorf("%s: limitgate %s %s", missing, flags.Name(), usage))
 }
 
 // loadLimits reads a limits file; - is standard input.

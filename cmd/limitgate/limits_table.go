@@ -101,7 +101,7 @@ func openFiles(_ context.Context, env *environment, old, file string, ipMaxTTL t
 // ofDiff names the argument that is a file which does not exist.
 func ofDiff(argument string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: it is %s of limitgate limits diff OLD NEW", err, argument)
+		return fmt.Errorf("%w (%s of limitgate limits diff OLD NEW)", err, argument)
 	}
 	return err
 }

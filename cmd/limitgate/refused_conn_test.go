@@ -103,3 +103,16 @@ func TestNoListener(t *testing.T) {
 		}
 	}
 }
+
+// TestAddrOfListen: commands ask the limitgate of LIMITGATE_LISTEN, unless --addr names another.
+func TestAddrOfListen(t *testing.T) {
+	for _, row := range []struct{ words, want string }{
+		{"check acme - -", "127.0.0.1:1?)"}, {"top", "127.0.0.1:1?)"}, {"stats", "127.0.0.1:1?)"}, {"check --addr 127.0.0.1:2 acme - -", "127.0.0.1:2?)"},
+	} {
+		var errs strings.Builder
+		env := &environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &errs, environ: []string{"LIMITGATE_LISTEN=127.0.0.1:1"}}
+		if code := execute(t.Context(), env, strings.Fields(row.words)); code != exitError || !strings.Contains(errs.String(), "is limitgate serve running at "+row.want) {
+			t.Errorf("%s: exit %d: %s", row.words, code, errs.String())
+		}
+	}
+}

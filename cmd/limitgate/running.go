@@ -174,8 +174,8 @@ type runningFlags struct {
 	timeout, every time.Duration
 }
 
-func (f *runningFlags) define(fs *flag.FlagSet, every time.Duration, everyHelp string) {
-	fs.StringVar(&f.addr, "addr", defaultAddr, "`address` of the limitgate to ask")
+func (f *runningFlags) define(env *environment, fs *flag.FlagSet, every time.Duration, everyHelp string) {
+	defineAddr(env, fs, &f.addr)
 	fs.BoolVar(&f.asJSON, "json", false, "print the reply as JSON")
 	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for an answer")
 	fs.DurationVar(&f.every, "every", every, everyHelp)
@@ -191,7 +191,7 @@ func checkEvery(every time.Duration) error {
 func (c runningCommand) run(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, c.name, c.about, c.examples...)
 	var flags runningFlags
-	flags.define(fs, 0, "ask again and again, with so much time between, until Ctrl-C; 0 asks once")
+	flags.define(env, fs, 0, "ask again and again, with so much time between, until Ctrl-C; 0 asks once")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}

@@ -61,7 +61,7 @@ type statsLine struct {
 func runStats(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "stats", statsAbout, "limitgate stats --addr 127.0.0.1:6380", "limitgate stats --every 5s --json")
 	var flags runningFlags
-	flags.define(fs, time.Second, "the time between two lines")
+	flags.define(env, fs, time.Second, "the time between two lines")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}

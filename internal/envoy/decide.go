@@ -55,7 +55,7 @@ func (s *Service) charge(q *question) {
 			if attempt == 0 {
 				b.verdict(it)
 			}
-			if b.remaining = it.Remaining; it.Allowed || it.Remaining == 0 {
+			if b.remaining = it.Remaining; it.Allowed || it.Capped || it.Remaining == 0 {
 				continue
 			}
 			q.asked[again], q.ask[again] = n, q.ask[i]

@@ -103,6 +103,7 @@ type tally struct {
 	denied map[string]int64
 	// undeclared counts the requests with a value that the limits do not declare, by dimension.
 	undeclared map[string]int64
+	capped     int64 // requests that no limit denied, and the backstop's bound of all tenants together did
 	second     time.Time
 	count      int64
 }
@@ -145,7 +146,11 @@ func (t *tally) add(a *asked, o *outcome) {
 	if o.degraded {
 		t.report.Degraded++
 	}
-	if !o.allowed && !slices.ContainsFunc(t.limits, func(l LimitReport) bool { return l.ID == o.limitID }) {
+	switch {
+	case o.allowed:
+	case o.limitID == "":
+		t.capped++
+	case !slices.ContainsFunc(t.limits, func(l LimitReport) bool { return l.ID == o.limitID }):
 		t.report.Foreign++
 	}
 	t.addSecond(a.at)
@@ -248,6 +253,9 @@ func (t *tally) finish(s *source) *Report {
 	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.skipped, s.unparsed
 	if r.Degraded > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d were decided without the store, which was sick or slower than --decision-timeout: the counts are not exact", r.Degraded, r.Requests))
+	}
+	if t.capped > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by --backstop-total-rate, and by no limit", t.capped))
 	}
 	if r.Foreign > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by limits that are not in this file", r.Foreign))
