@@ -135,9 +135,9 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
-	text := "say one of " + strings.Join(names, ", ")
+	text := "say one of " + strings.Join(names, ", ") + "; limitgate limits --addr ADDRESS asks a running limitgate"
 	if fs.NArg() > 0 {
-		text = noCommand(fs, limitsCommands()) + text + "; limitgate limits --addr ADDRESS asks a running limitgate"
+		text = noCommand(fs, limitsCommands()) + text
 	}
 	fmt.Fprintf(env.stderr, "limitgate limits: %s; limitgate limits --help says more\n", text)
 	return exitUsage

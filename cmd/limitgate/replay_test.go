@@ -174,6 +174,28 @@ func TestReplayTenant(t *testing.T) {
 	}
 }
 
+// TestReplayPlans: replay does not warn of what limits of a plan need that no request has.
+func TestReplayPlans(t *testing.T) {
+	limits := writeLimits(t, `
+version: 1
+default_plan: free
+plans:
+  free: [{id: a, by: [tenant], rate: 5/s}]
+  gold: [{id: user, by: [tenant, user], rate: 5/s, missing: share}, {id: region, by: [tenant, region], rate: 5/s}]
+tenants: {big: {plan: gold}, small: {}}
+`)
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("192.0.2.1 - small [01/Mar/2026:10:00:05 +0000] \"GET /a HTTP/1.1\" 200 5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for tenant, warned := range map[string]bool{"{user}": false, "big": true} {
+		out, errs, code := command("replay", "--limits", limits, "--tenant", tenant, path)
+		if code != exitOK || strings.Contains(out, "no request has user, so that") != warned || strings.Contains(out, "no request has region") != warned {
+			t.Errorf("%s: exit %d: %s%s", tenant, code, out, errs)
+		}
+	}
+}
+
 // TestReplayUndeclared: replay warns of values that the limits file does not declare.
 func TestReplayUndeclared(t *testing.T) {
 	limits := writeLimits(t, "version: 1\ndefault_plan: p\ndimensions: {region: {values: [eu, us]}}\nplans: {p: [{id: a, by: [tenant, region], rate: 5/s}]}\n")

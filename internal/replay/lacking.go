@@ -137,9 +137,9 @@ func (l *lacking) warn(opts *Options) {
 	}
 }
 
-// unmet returns a warning for each dimension that limits of a set need and no request has: no request meets
-// these limits, or all share a bucket of them. warn reports one that a template names.
-func (l *lacking) unmet(set *limit.Set, opts *Options) (warnings []string) {
+// unmet returns a warning for each dimension that limits of a set need and no request has, of those of the plans of requests:
+// no request meets these limits, or all share a bucket of them. warn reports one that a template names.
+func (l *lacking) unmet(set *limit.Set, plans map[string]bool, opts *Options) (warnings []string) {
 	needed := map[string][]string{} // the limits, by dimension
 	var names, shared []string
 	need := func(name string, by *limit.Limit) {
@@ -152,7 +152,7 @@ func (l *lacking) unmet(set *limit.Set, opts *Options) (warnings []string) {
 		needed[name] = append(needed[name], by.ID)
 	}
 	for _, of := range set.All() {
-		if of.Mode == limit.ModeOff {
+		if of.Mode == limit.ModeOff || of.Plan != "" && !plans[of.Plan] {
 			continue
 		}
 		for _, clause := range of.Clauses() {

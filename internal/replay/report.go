@@ -104,12 +104,13 @@ type tally struct {
 	// undeclared counts the requests with a value that the limits do not declare, by dimension.
 	undeclared map[string]int64
 	capped     int64 // requests that no limit denied, and the backstop's bound of all tenants together did
+	plans      map[string]bool // of the tenants of requests
 	second     time.Time
 	count      int64
 }
 
 func newTally(set *limit.Set, remote bool) *tally {
-	t := &tally{set: set, denied: map[string]int64{}, undeclared: map[string]int64{}}
+	t := &tally{set: set, denied: map[string]int64{}, undeclared: map[string]int64{}, plans: map[string]bool{}}
 	for _, id := range set.IDs {
 		r := LimitReport{ID: id, WouldDeny: new(int64)}
 		if remote && hasShadow(set, id) {
@@ -127,6 +128,7 @@ func hasShadow(set *limit.Set, id string) bool {
 // add counts one request.
 func (t *tally) add(a *asked, o *outcome) {
 	t.report.Requests++
+	t.plans[t.set.Plan(a.req.Tenant)] = true
 	for name := range t.set.Undeclared(&a.req) {
 		t.undeclared[name]++
 	}
@@ -267,7 +269,7 @@ func (t *tally) finish(s *source) *Report {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d requests have a value of %s that the limits file does not declare, which counts as a missing one", t.undeclared[name], r.Requests, name))
 	}
 	s.lacking.warnOfPaths(t.set, &s.opts)
-	r.Warnings = append(r.Warnings, s.lacking.unmet(t.set, &s.opts)...)
+	r.Warnings = append(r.Warnings, s.lacking.unmet(t.set, t.plans, &s.opts)...)
 	return r
 }
 
