@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"syscall"
 	"time"
@@ -216,6 +217,16 @@ func Explain(err error) string {
 	default:
 		return err.Error()
 	}
+}
+
+// OtherNodes is the advice about the only address of a store, where it is that of a node.
+const OtherNodes = "of a Redis Cluster name other nodes too, by commas"
+
+// IsNode reports whether an address has an IP address as its host: a name may lead to any node of a cluster.
+func IsNode(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	_, notIP := netip.ParseAddr(host)
+	return err == nil && notIP == nil
 }
 
 // explainRefusal describes the reply of a node that does not accept the user, or returns "".

@@ -57,6 +57,16 @@ func TestInspectUnusable(t *testing.T) {
 			t.Errorf("got %s", r.text())
 		}
 	})
+	t.Run("one node of a cluster", func(t *testing.T) {
+		c := redistest.StartCluster(t, 3, 0)
+		const advice = "of a Redis Cluster name other nodes too"
+		inspect(t, c.Nodes[0].Addr).expect(t, SeverityNote, "address", advice)
+		if r := inspect(t, c.Nodes[0].Addr, c.Nodes[1].Addr); strings.Contains(r.text(), advice) {
+			t.Errorf("two nodes: %s", r.text())
+		}
+		c.Nodes[0].Kill()
+		inspect(t, c.Nodes[0].Addr).expect(t, SeverityFail, "address", advice)
+	})
 	t.Run("another store", func(t *testing.T) {
 		r := inspect(t, master.Addr, redistest.Start(t).Addr)
 		r.expect(t, SeverityFail, "address", "another store")

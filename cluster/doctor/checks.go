@@ -83,6 +83,8 @@ func (r *Report) checkAddresses() {
 	}
 	for _, a := range r.Addresses {
 		switch {
+		case a.Error != "" && r.oneNode():
+			r.find(bad, "address", a.Error+"; "+cluster.OtherNodes, a.Addr)
 		case a.Error != "":
 			r.find(bad, "address", a.Error, a.Addr)
 		case a.otherStore:
@@ -91,7 +93,13 @@ func (r *Report) checkAddresses() {
 			r.find(SeverityOK, "address", "the topology can be fetched from it", a.Addr)
 		}
 	}
+	if r.oneNode() && len(r.Masters) > 1 {
+		r.find(SeverityNote, "address", "a proxy that starts while this node is down does not find the cluster: "+cluster.OtherNodes, r.Addresses[0].Addr)
+	}
 }
+
+// oneNode reports whether the store has one address, which is no name and so leads to one node.
+func (r *Report) oneNode() bool { return len(r.Addresses) == 1 && cluster.IsNode(r.Addresses[0].Addr) }
 
 func (r *Report) checkStore(l *cluster.Layout) {
 	unserved := 0

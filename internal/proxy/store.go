@@ -161,7 +161,11 @@ func (p *Proxy) warnOfAddresses(ctx context.Context) {
 // warnWithout logs that this proxy starts without its store, and the consequences.
 func (p *Proxy) warnWithout(ctx context.Context) {
 	err := p.cluster.Ping(ctx)
-	p.log.Error("starting without the store, using the backstop until it answers", "reason", whyWithout(err), "error", err)
+	attrs := []any{"reason", whyWithout(err), "error", err}
+	if addrs := p.storeOptions.Addrs; len(addrs) == 1 && cluster.IsNode(addrs[0]) {
+		attrs = append(attrs, "advice", cluster.OtherNodes)
+	}
+	p.log.Error("starting without the store, using the backstop until it answers", attrs...)
 	if p.settings.Instances.Source == config.InstancesHeartbeat {
 		p.log.Warn("the number of proxies is unknown without the store, so this proxy admits whole limits: set --instances N or dns:NAME")
 	}

@@ -103,7 +103,7 @@ type tally struct {
 	denied map[string]int64
 	// undeclared counts the requests with a value that the limits do not declare, by dimension.
 	undeclared map[string]int64
-	capped     int64 // requests that no limit denied, and the backstop's bound of all tenants together did
+	capped     int64           // requests that no limit denied, and the backstop's bound of all tenants together did
 	plans      map[string]bool // of the tenants of requests
 	second     time.Time
 	count      int64
