@@ -68,10 +68,7 @@ func newTotal(rate int64) *fairLimiter {
 func (t *fairLimiter) take(now int64, tenant string, cost int64) (wait int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now = limit.Monotonic(&t.last, now)
-	if turn := now / tickLength; turn != t.turn {
-		t.refill(turn)
-	}
+	now = t.advance(now)
 	d := t.tenant(tenant)
 	need := cost * milli
 	switch wait = t.wait(d, cost); {
@@ -89,18 +86,18 @@ func (t *fairLimiter) take(now int64, tenant string, cost int64) (wait int64) {
 func (t *fairLimiter) peek(now int64, tenant string, cost int64) (wait int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.advance(now)
+	d, _, _ := t.known(tenant)
+	return t.wait(d, cost)
+}
+
+// advance adds the units earned until now, and returns the time of the decision. The caller holds mu.
+func (t *fairLimiter) advance(now int64) int64 {
 	now = limit.Monotonic(&t.last, now)
 	if turn := now / tickLength; turn != t.turn {
 		t.refill(turn)
 	}
-	d := t.tenants[tenant]
-	if d == nil && len(t.tenants) >= maxTenants {
-		d = t.tenants[""]
-	}
-	if d == nil {
-		d = &tenantState{served: t.least}
-	}
-	return t.wait(d, cost)
+	return now
 }
 
 // wait returns the milliseconds after which a tenant may take a cost, 0 if it may now.
@@ -125,18 +122,26 @@ func (t *fairLimiter) heldFrom(d *tenantState) int64 {
 	return t.waiting[i-1].denied
 }
 
-// tenant returns the state of a tenant.
+// tenant returns the state of a tenant, and keeps it.
 func (t *fairLimiter) tenant(name string) *tenantState {
-	d := t.tenants[name]
-	if d == nil && len(t.tenants) >= maxTenants {
+	d, name, found := t.known(name)
+	if !found {
+		t.tenants[strings.Clone(name)] = d // a copy: the connection reuses the memory of the request's names
+	}
+	return d
+}
+
+// known returns the state of a tenant and the name that has it, which is "" beyond maxTenants. Where there is none it
+// returns the state of a new tenant.
+func (t *fairLimiter) known(name string) (d *tenantState, of string, found bool) {
+	if d = t.tenants[name]; d == nil && len(t.tenants) >= maxTenants {
 		name = ""
 		d = t.tenants[name]
 	}
 	if d == nil {
-		d = &tenantState{served: t.least}
-		t.tenants[strings.Clone(name)] = d // a copy: the connection reuses the memory of the request's names
+		return &tenantState{served: t.least}, name, false
 	}
-	return d
+	return d, name, true
 }
 
 // refill adds the units earned since the last call, and updates the waiting tenants.
