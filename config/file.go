@@ -20,12 +20,13 @@ func ReadFile(path string, most int) ([]byte, error) {
 }
 
 // NoFile returns the text of the error for a file that does not exist.
-func NoFile(path string) string {
-	text := fmt.Sprintf("there is no file %.200q", hideURL(path))
-	if near := nearFile(path); near != "" {
-		return text + fmt.Sprintf("; did you mean %.200q?", near)
+// Near reports that it names one of nearly the same name.
+func NoFile(path string) (text string, near bool) {
+	text = fmt.Sprintf("there is no file %.200q", hideURL(path))
+	if meant := nearFile(path); meant != "" {
+		return text + fmt.Sprintf("; did you mean %.200q?", meant), true
 	}
-	return text
+	return text, false
 }
 
 // mostNearFiles bounds the files of a folder whose names are compared with that of one that does not exist.
@@ -63,7 +64,10 @@ type noFile struct {
 }
 
 // Error returns NoFile.
-func (e *noFile) Error() string { return NoFile(e.path) }
+func (e *noFile) Error() string {
+	text, _ := NoFile(e.path)
+	return text
+}
 
 // Unwrap returns the error of the system.
 func (e *noFile) Unwrap() error { return e.err }

@@ -23,6 +23,8 @@ type Explained struct {
 	Item *limit.Item
 	// Node is where the bucket lives.
 	Node string
+	// Unleased is the id of a limit because of which the store decides each check, though this limit has a lease, or "".
+	Unleased string
 	// Lease describes how many units of the bucket may be on lease, or is "". Store
 	// describes the placement of the bucket and the error that it allows. OnError
 	// describes the decision while the store is unavailable.
@@ -78,7 +80,7 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 		n := int64(max(1, l.opts.Instances()))
 		e := Explained{Considered: c, Lease: c.Limit.DescribeLease(n), Store: c.Limit.DescribePlacement(n), OnError: c.Limit.DescribeOnError(n)}
 		if beside := unleased[c.Limit]; beside != "" && e.Lease != "" {
-			e.Lease = "none: each check asks the store for " + beside + ", which has none"
+			e.Unleased, e.Lease = beside, "none: each check asks the store for "+beside+", which has none"
 		}
 		for i := range items {
 			if it := &items[i]; it.Limit == c.Limit && it.Name != nil {

@@ -147,7 +147,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 
 // leaseOf describes the lease of a limit, or why it has no effect.
 func leaseOf(e *limiter.Explained) string {
-	if strings.HasPrefix(e.Lease, "none: each") {
+	if e.Unleased != "" {
 		return e.Lease
 	}
 	return e.Limit.Lease.String()

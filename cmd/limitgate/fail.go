@@ -54,13 +54,14 @@ func (env *environment) withFlag(err error) string {
 	case !errors.Is(missing, fs.ErrNotExist):
 		return text
 	}
-	plain, name := config.NoFile(missing.Path), env.flagOf(missing.Path)
+	plain, near := config.NoFile(missing.Path)
+	name := env.flagOf(missing.Path)
 	text = strings.Replace(text, missing.Error(), plain, 1)
 	folder := filepath.Dir(missing.Path)
 	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
 		return strings.Replace(text, plain, "there is no folder "+config.Quote(folder)+" for "+config.Quote(missing.Path), 1)
 	}
-	if name == "" || strings.HasSuffix(plain, "?") { // with a name that is nearly the same, the flag is the right one
+	if name == "" || near { // the flag is right where a file of nearly the name is there
 		return text
 	}
 	return strings.Replace(text, plain, plain+": "+name+" FILE", 1)

@@ -244,8 +244,8 @@ func failFile(env *environment, flags *flag.FlagSet, err error, usage string) in
 	if !errors.Is(err, fs.ErrNotExist) {
 		return failLimits(env, err)
 	}
-	missing := config.NoFile(flags.Arg(0))
-	if strings.HasSuffix(missing, "?") { // with a name that is nearly the same
+	missing, near := config.NoFile(flags.Arg(0))
+	if near {
 		return fail(env, errors.New(missing))
 	}
 	return fail(env, fmt.Errorf("%s: limitgate %s %s", missing, flags.Name(), usage))
