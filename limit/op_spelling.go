@@ -11,9 +11,14 @@ type OpUse struct {
 	Counts  bool   // by op
 }
 
-// MayCountOp reports whether l counts by op, and may apply to requests with an op.
+// CountsOp reports whether l counts by op. A limit of mode off does not.
+func (l *Limit) CountsOp() bool {
+	return l.Mode != ModeOff && l.Action == ActionLimit && slices.ContainsFunc(l.by, func(d dimension) bool { return d.text == "op" })
+}
+
+// MayCountOp reports whether l counts by op, and may apply to requests with this one.
 func (l *Limit) MayCountOp(op string) bool {
-	if l.Mode == ModeOff || l.Action != ActionLimit || !slices.ContainsFunc(l.by, func(d dimension) bool { return d.text == "op" }) {
+	if !l.CountsOp() {
 		return false
 	}
 	for i := range l.when {

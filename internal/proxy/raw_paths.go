@@ -38,9 +38,7 @@ func (p *Proxy) watchRawPaths(ctx context.Context) error {
 
 // limitsByOp returns the limits that count by op.
 func limitsByOp(set *limit.Set) []*limit.Limit {
-	return slices.DeleteFunc(slices.Clone(set.Limits), func(l *limit.Limit) bool {
-		return l.Mode == limit.ModeOff || l.Action != limit.ActionLimit || !slices.Contains(l.Level(), "op")
-	})
+	return slices.DeleteFunc(slices.Clone(set.Limits), func(l *limit.Limit) bool { return !l.CountsOp() })
 }
 
 // rawPaths returns the route that most of the operations would have without the numbers in their paths, and

@@ -80,8 +80,9 @@ func (l *lacking) warnOfPaths(set *limit.Set, opts *Options) {
 
 // countsOpOf reports whether a limit counts by op that may apply to one of ops.
 func countsOpOf(set *limit.Set, ops map[string]bool) bool {
+	limits := set.All()
 	for op := range ops {
-		if slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.MayCountOp(op) }) {
+		if slices.ContainsFunc(limits, func(l *limit.Limit) bool { return l.MayCountOp(op) }) {
 			return true
 		}
 	}
@@ -93,7 +94,7 @@ func countsOpOf(set *limit.Set, ops map[string]bool) bool {
 func opTemplate(route string, set *limit.Set, opts *Options) string {
 	begin, _, _ := strings.Cut(route, "/{id}")
 	segments := strings.Count(begin, "/")
-	conditions := set != nil && slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.OpUse() != (limit.OpUse{}) && l.OpUse().Pattern != "" })
+	conditions := set != nil && slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.OpUse().Pattern != "" })
 	if segments == 0 || conditions {
 		return ""
 	}
