@@ -77,3 +77,17 @@ func TestMaxEnforced(t *testing.T) {
 		}
 	})
 }
+
+// TestMaxLevelsBound: where the search ends before it has the true number, the error says so and names no limits, which
+// may exclude each other.
+func TestMaxLevelsBound(t *testing.T) {
+	var file strings.Builder
+	file.WriteString("version: 1\nmax_levels: 18\nplans:\n  p:\n")
+	for i := range 40 {
+		fmt.Fprintf(&file, "    - {id: l%d, by: [tenant], group: g%d, rate: 1/s, when: {d%d: a, d%d: b}}\n", i, i, i/2, i/2+1+i%2)
+	}
+	_, _, err := config.ParseLimits("limits.yaml", []byte(file.String()), limit.CompileOptions{})
+	if err == nil || !strings.Contains(err.Error(), "one request could meet up to ") || !strings.Contains(err.Error(), "too many to find the true number") || strings.Contains(err.Error(), `"l0"`) {
+		t.Errorf("%v", err)
+	}
+}

@@ -22,7 +22,7 @@ const (
 	// sampledLines is how many names of dimensions, and how many spellings of ops, have a line in sampledQuiet.
 	sampledLines = 8
 	// sampledNameBytes and sampledUsed bound the name of a dimension that is compared, and the names that limits use:
-	// 16 comparisons are part of a decision, and take some 0.1 ms each at most.
+	// 16 comparisons may be part of a decision, and BenchmarkNearUsed has the time of each.
 	sampledNameBytes = 32
 	sampledUsed      = 64
 	// sampledUses bounds the conditions on the op that an op is compared with.

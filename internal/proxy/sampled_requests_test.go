@@ -196,3 +196,17 @@ func BenchmarkSampled(b *testing.B) {
 		s.look(req)
 	}
 }
+
+// BenchmarkNearUsed measures the comparison of the longest name with as many used ones as are compared.
+func BenchmarkNearUsed(b *testing.B) {
+	var file strings.Builder
+	for i := range sampledUsed {
+		fmt.Fprintf(&file, "{id: l%d, by: [tenant, %s_%d], mode: off, rate: 1/s},", i, strings.Repeat("d", sampledNameBytes), i)
+	}
+	set := setOf(b, strings.TrimSuffix(file.String(), ","))
+	name := strings.Repeat("x", sampledNameBytes)
+	b.ReportAllocs()
+	for b.Loop() {
+		nearUsed(set, name)
+	}
+}
