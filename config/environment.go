@@ -59,8 +59,8 @@ func (src *source) failUnknownVariable(t settings, name string) {
 	key := func(r *setting) string { return strings.TrimPrefix(r.env(), envPrefix) }
 	if r := t.settingOfOther(strings.TrimPrefix(name, envPrefix), outsideFile); r != nil {
 		hint = "did you mean " + r.env() + "?"
-		if name == "LIMITGATE_ADDR" { // as the flag of the commands that ask a limitgate, which have no variables
-			hint += " The commands that ask a limitgate follow it too, and --addr"
+		if name == "LIMITGATE_ADDR" { // after the flag of the commands that ask a limitgate
+			hint += " The commands that ask a limitgate read it too, and take --addr"
 		}
 	} else if near := limit.Nearest(strings.TrimPrefix(name, envPrefix), t.keys(key, outsideFile)); near != "" {
 		hint = "did you mean " + envPrefix + near + "?"

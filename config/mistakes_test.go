@@ -150,7 +150,7 @@ var mistakes = []struct {
 
 	// Variables.
 	{environ: "LIMITGATE_DECISION_TIMOUT=5ms", want: "env LIMITGATE_DECISION_TIMOUT: unknown variable; did you mean LIMITGATE_DECISION_TIMEOUT?"},
-	{environ: "LIMITGATE_ADDR=1", want: "env LIMITGATE_ADDR: unknown variable; did you mean LIMITGATE_LISTEN? The commands that ask a limitgate follow it too, and --addr"},
+	{environ: "LIMITGATE_ADDR=1", want: "env LIMITGATE_ADDR: unknown variable; did you mean LIMITGATE_LISTEN? The commands that ask a limitgate read it too, and take --addr"},
 	{environ: "LIMITGATE_REDIS_URL=1", want: "env LIMITGATE_REDIS_URL: unknown variable; did you mean LIMITGATE_REDIS?"},
 	{environ: "LIMITGATE_REDIS_HOST=1", want: "env LIMITGATE_REDIS_HOST: unknown variable; did you mean LIMITGATE_REDIS?"},
 	{environ: "LIMITGATE_REDIS_ADDR=1", want: "env LIMITGATE_REDIS_ADDR: unknown variable; did you mean LIMITGATE_REDIS?"},

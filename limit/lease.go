@@ -131,7 +131,8 @@ func (c *compiler) warnLeases() {
 			if b == a || b.Lease.On || !b.callsTenantSlot() || !b.meetsAll(a) {
 				continue
 			}
-			if compared += len(c.set.Limits); !c.replaced(b) {
+			compared += len(c.set.Limits) // which replaced looks through
+			if !c.replaced(b) {
 				c.warn(a.Line, "lease", "%s has one without effect: each of its requests asks the store for %s (line %d), which has none. Give that one a lease too, or remove this one", Quote(a.ID), Quote(b.ID), b.Line)
 				break
 			}

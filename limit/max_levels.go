@@ -104,7 +104,7 @@ type meeting struct {
 }
 
 // of returns the enforced limits of as many levels and groups as one request can meet. It compares limits in
-// pairs, so that there may be fewer in truth, and never more.
+// pairs, so that there may be fewer in truth, and never more. UpTo reports that the search ended before it had the number.
 func (m *meetings) of(r *ruleset) (met [][]*Limit, upTo bool) {
 	groups := r.enforcedGroups()
 	key := append([]byte(r.plan), 0)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the commands of docs/tour.md, one after the other, with their sentences. It waits for Enter
 # between them if standard input is a terminal, and ends all that it started. TOUR_PORT is the
-# first of the six ports of the cluster, TOUR_FOLDER the folder of its files, LIMITGATE_LISTEN and LIMITGATE_ADMIN are the addresses of
-# the proxy, and TOUR_REPLACE is a sed script for the commands.
+# first of the six ports of the cluster, and TOUR_FOLDER the folder of its files. LIMITGATE_LISTEN
+# and LIMITGATE_ADMIN are the addresses of the proxy. TOUR_REPLACE is a sed script for the commands.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -114,8 +114,9 @@ var shardsRunning = runningCommand{
 Usage: limitgate shards [flags]
 
 BREAKER is open once several checks in a row have failed, or half of those of a second: the
-backstop decides then without asking, and NEXT_PROBE_MS is the time to the next try. FAILING_MS is the time since checks
-fail, 0 while none does. ERROR is that of a ping now, also where no check came.` + runningAbout,
+backstop decides then without asking, and NEXT_PROBE_MS is the time to the next try.
+FAILING_MS is the time since checks fail, 0 while none does. ERROR is that of a ping now,
+also where no check came.` + runningAbout,
 	examples: []string{"limitgate shards"},
 	words: func(args []string) ([]any, error) {
 		if len(args) > 0 {

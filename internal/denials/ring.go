@@ -32,11 +32,12 @@ type Denial struct {
 	Operation string
 	// Address is the hash of the client's address, or "".
 	Address string
-	// Limit and Plan are those of the limit that denied, "" if the bound of all tenants together did. Mode is enforce or shadow.
+	// Limit and Plan are those of the limit that denied, or "" if the bound of all tenants together did. Mode is
+	// enforce or shadow.
 	Limit, Plan, Mode string
 	Source            string // the word of a limit.Source
-	// Cost, Capacity and Remaining are units of the bucket; of a ban, and of a request without a dimension that
-	// its limit demands, the last two are 0, and Cost is that of the request.
+	// Cost, Capacity and Remaining are units of the bucket; of a ban, of that bound, and of a request without a
+	// dimension that its limit demands, the last two are 0, and Cost is that of the request.
 	Cost, Capacity, Remaining int64
 	// RetryAfter is in milliseconds, or -1 if the request can never be admitted.
 	RetryAfter int64

@@ -37,7 +37,7 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 		switch {
 		case w.Note, w.Redis && !s.UsesRedis(), s.EnvoyAlone():
 		case w.Redis: // it may well have its AOF
-			log.Info("note about the limits file", "line", w.Line, "field", w.Field, "text", w.Text, "advice", "limitgate doctor --redis ADDRESS says whether this Redis keeps them")
+			log.Info("note about the limits file", "line", w.Line, "field", w.Field, "text", w.Text, "advice", "limitgate doctor --redis ADDRESS says whether this Redis keeps its counters")
 		case s.Limits == "":
 			log.Warn("warning about the built-in sample of limits", "field", w.Field, "text", w.Text)
 		default:
