@@ -7,24 +7,25 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// otherKeys are keys of other limiters, with what to write in the place of them in a limit.
+// otherKeys are keys of other limiters as folded returns them, with what to write in the place of them in a limit.
 var otherKeys = map[string]string{
-	"max_burst": "write burst, which is max_burst + 1", // of redis-cell
-	"limit":     rateKey, "requests": rateKey, "max": rateKey, "max_requests": rateKey, "count": rateKey, "quota": rateKey, "capacity": rateKey,
-	"window": rateKey, "period": rateKey, "interval": rateKey, "per": rateKey, "duration": rateKey, "unit": rateKey, "requests_per_unit": rateKey,
-	"rps": rateKey, "qps": rateKey, "rpm": rateKey, "rph": rateKey, "rate_limit": rateKey, "ratelimit": rateKey, "tokens": rateKey, "refill": rateKey, "refill_rate": rateKey,
-	"fail_open":         "write on_error: open, or on_error: closed in the place of false",
-	"fail_closed":       "write on_error: closed, or on_error: open in the place of false",
-	"failure_mode_deny": "write on_error: closed, or on_error: open in the place of false",
-	"on_fail":           onErrorKey, "on_failure": onErrorKey, "fail_mode": onErrorKey, "failure_mode": onErrorKey, "fallback": onErrorKey, "on_store_error": onErrorKey,
+	"maxburst":   "write burst, which is max_burst + 1", // of redis-cell
+	"bucketsize": "write burst", "burstsize": "write burst", "burstcapacity": "write burst",
+	"limit": rateKey, "requests": rateKey, "max": rateKey, "maxrequests": rateKey, "points": rateKey, "permits": rateKey, "limitforperiod": rateKey, "count": rateKey, "quota": rateKey, "capacity": rateKey,
+	"window": rateKey, "windowms": rateKey, "windowseconds": rateKey, "windowsize": rateKey, "limitrefreshperiod": rateKey, "period": rateKey, "interval": rateKey, "per": rateKey, "duration": rateKey, "unit": rateKey, "requestsperunit": rateKey,
+	"rps": rateKey, "qps": rateKey, "rpm": rateKey, "rph": rateKey, "ratelimit": rateKey, "tokens": rateKey, "refill": rateKey, "refillrate": rateKey,
+	"failopen":        "write on_error: open, or on_error: closed in the place of false",
+	"failclosed":      "write on_error: closed, or on_error: open in the place of false",
+	"failuremodedeny": "write on_error: closed, or on_error: open in the place of false",
+	"onfail":          onErrorKey, "onfailure": onErrorKey, "failmode": onErrorKey, "failuremode": onErrorKey, "fallback": onErrorKey, "onstoreerror": onErrorKey,
 	"tenant": tenantConditionKey, "tenants": tenantsKey,
 	"plan": planKey, "ip": ipKey,
 	"user": userKey, "users": userKey,
 	"priority": priorityKey, "order": priorityKey, "weight": priorityKey,
-	"key": byKey, "keys": byKey, "group_by": byKey, "dimensions": byKey, "descriptors": byKey, "per_tenant": byKey, "scope": byKey, "limit_by": byKey, "per_user": byKey, "per_ip": byKey,
+	"key": byKey, "keys": byKey, "groupby": byKey, "dimensions": byKey, "descriptors": byKey, "pertenant": byKey, "scope": byKey, "limitby": byKey, "peruser": byKey, "perip": byKey,
 	"path": whenKey, "paths": whenKey, "route": whenKey, "url": whenKey, "endpoint": whenKey, "match": whenKey, "op": whenKey, "ops": whenKey, "method": whenKey,
-	"name": "write id: NAME", "dry_run": "write mode: shadow", "shadow": "write mode: shadow", "enabled": "write mode: enforce or mode: off",
-	"max_concurrent": "write algorithm: concurrency and slots: 20", "concurrency": "write algorithm: concurrency and slots: 20",
+	"name": "write id: NAME", "dryrun": "write mode: shadow", "shadow": "write mode: shadow", "enabled": "write mode: enforce or mode: off",
+	"maxconcurrent": "write algorithm: concurrency and slots: 20", "concurrency": "write algorithm: concurrency and slots: 20",
 }
 
 const (
@@ -45,6 +46,11 @@ const (
 // requestKeys are about keys that say for which requests a limit is, and by what it counts: no override has these.
 var requestKeys = []string{tenantConditionKey, tenantsKey, planKey, ipKey, userKey, priorityKey, byKey, whenKey}
 
+// folded returns a key in lower case without - and _, as limiters differ in how they write windowMs and window_ms.
+func folded(key string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
+}
+
 // knownKeys returns advice about an unknown key: the key that belongs in its place, or those that are known.
 func knownKeys(unknown, field string, names []string) string {
 	if field == "limits" {
@@ -53,7 +59,7 @@ func knownKeys(unknown, field string, names []string) string {
 	if slices.Contains(names, "plans") && slices.Contains(limitKeys, unknown) {
 		return indentLimitKey
 	}
-	if other := otherKeys[strings.ToLower(unknown)]; other != "" && slices.Contains(names, "when") {
+	if other := otherKeys[folded(unknown)]; other != "" && slices.Contains(names, "when") {
 		if strings.HasPrefix(field, "tenants.") && slices.Contains(requestKeys, other) {
 			return ofOverriddenKey
 		}
@@ -88,7 +94,7 @@ func tenantKey(unknown, field string) string {
 		return "write plan: NAME, and overrides: {ID: {rate: 500/s}} for what differs from the plan"
 	case slices.Contains(limitKeys, unknown) || slices.Contains(overriddenKeys, unknown):
 		return "it belongs to a limit: write overrides: {ID: {" + unknown + ": ...}}, with the id of a limit of its plan"
-	case otherKeys[strings.ToLower(unknown)] == rateKey:
+	case otherKeys[folded(unknown)] == rateKey:
 		return "write overrides: {ID: {rate: 500/s}}, with the id of a limit of its plan"
 	}
 	return ""
