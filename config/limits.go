@@ -149,7 +149,8 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	}
 	if isEnvoys(root) {
 		folder := plain(filepath.Dir(d.doc.File))
-		return "it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + folder + ", or limitgate serve --rls-config " + folder
+		return "it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + folder +
+			", limitgate serve --rls 127.0.0.1:8081 --rls-config " + folder + ", or limitgate limits import envoy " + folder + " for a limits file"
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if documentFields[root.Content[i].Value] != nil {

@@ -56,13 +56,31 @@ func (s *Settings) problems() []problem {
 	return all
 }
 
+// isSet says whether a setting has another value than its default.
+type isSet struct {
+	name string
+	set  bool
+}
+
+// firstSet returns a problem of the first setting that is set, or none.
+func firstSet(text string, all ...isSet) []problem {
+	for _, s := range all {
+		if s.set {
+			return []problem{{s.name, text}}
+		}
+	}
+	return nil
+}
+
 // httpProblems checks the settings of checks over HTTP.
 func (s *Settings) httpProblems() (all []problem) {
 	h := &s.HTTP
 	switch {
-	case h.Listen == "" && (h.TenantHeader != "" || h.CostHeader != "" || len(h.DimHeaders) > 0 || len(h.TrustedCIDRs) > 0 || h.Gateway != "" && h.Gateway != "auto"):
-		all = append(all, problem{"http.listen", "settings of HTTP have no effect without an address: say --http 127.0.0.1:8080"})
-	case h.Listen != "" && !strings.HasPrefix(h.Listen, UnixPrefix):
+	case h.Listen == "":
+		all = firstSet("it has no effect without --http: say --http 127.0.0.1:8080",
+			isSet{"http.gateway", h.Gateway != "" && h.Gateway != "auto"}, isSet{"http.tenant_header", h.TenantHeader != ""}, isSet{"http.cost_header", h.CostHeader != ""},
+			isSet{"http.dim_headers", len(h.DimHeaders) > 0}, isSet{"http.trusted_cidrs", len(h.TrustedCIDRs) > 0})
+	case !strings.HasPrefix(h.Listen, UnixPrefix):
 		all = s.checkListener("http.listen", h.Listen, "let anybody on the network spend quotas")
 	}
 	if len(h.TrustedCIDRs) > 0 && h.TrustedHops != defaultTrustedHops {

@@ -172,10 +172,8 @@ func domains(to *[]string) value {
 func (s *Settings) rlsProblems() (all []problem) {
 	r := &s.RLS
 	if r.Listen == "" {
-		if r.Config != "" || r.HTTP != "" || r.Debug != "" || len(r.Native) > 0 {
-			all = append(all, problem{"rls.listen", "settings of the rate limit service have no effect without an address: say --rls 127.0.0.1:8081"})
-		}
-		return all
+		return firstSet("it has no effect without --rls: say --rls 127.0.0.1:8081",
+			isSet{"rls.config", r.Config != ""}, isSet{"rls.http", r.HTTP != ""}, isSet{"rls.debug", r.Debug != ""}, isSet{"rls.native", len(r.Native) > 0})
 	}
 	if (r.TLS.Cert == "") != (r.TLS.Key == "") {
 		all = append(all, problem{"rls.tls_cert", "a certificate needs its key: set --rls-tls-cert and --rls-tls-key"})

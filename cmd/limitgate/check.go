@@ -34,8 +34,9 @@ type decision struct {
 	LimitID    string `json:"limit_id"`
 	Source     string `json:"source"`
 
-	explained string // the verdict of RL.EXPLAIN about a refusal, or ""
-	cost      int64  // of the request
+	explained string        // the verdict of RL.EXPLAIN about a refusal, or ""
+	cost      int64         // of the request
+	spread    time.Duration // the part of RetryAfter that keeps callers from coming back together, or 0 if it is not known
 }
 
 func runCheck(ctx context.Context, env *environment, args []string) int {
@@ -83,8 +84,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if ignoresPassword(ctx, client) {
 		printWarnings(env, fs.Name(), []string{fmt.Sprintf("--password-file has no effect: the limitgate at %s asks the default user for no password", *addr)})
 	}
-	verdict, warnings := d.explain(ctx, client, fs.Args())
-	d.explained = verdict
+	warnings := d.explain(ctx, client, fs.Args())
 	printWarnings(env, fs.Name(), warnings)
 	if *asJSON {
 		_ = json.NewEncoder(env.stdout).Encode(d)
@@ -105,20 +105,24 @@ func (d *decision) refused() bool {
 // explainTimeout bounds how long check waits for warnings: it has the decision.
 const explainTimeout = time.Second
 
-// explain returns the verdict of RL.EXPLAIN about a refusal, or "", and the warnings about the request. A user who
-// may check need not have the right to ask: there is no verdict and no warning then.
-func (d *decision) explain(ctx context.Context, client *redis.Client, args []string) (verdict string, warnings []string) {
+// explain asks RL.EXPLAIN about the verdict on a refusal and the spread of a denial, and returns the warnings
+// about the request. A user who may check need not have the right to ask: all of that is unknown then.
+func (d *decision) explain(ctx context.Context, client *redis.Client, args []string) (warnings []string) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
+	asked := time.Now()
 	reply, err := client.Do(ctx, wordsOf("RL.EXPLAIN", args)...).Result()
 	if err != nil {
-		return "", nil
+		return nil
 	}
 	named := withNames(reply)
 	if x := explanationOfReply(args, named); d.refused() && !x.bans(d.LimitID) {
-		verdict = cmp.Or(x.refusal(d.LimitID), d.tooCostly())
+		d.explained = cmp.Or(x.refusal(d.LimitID), d.tooCostly())
 	}
-	return verdict, warningsOfReply(args, named)
+	if wait := waitOfReply(named, d.LimitID); wait > 0 {
+		d.spread = max(0, millis(d.RetryAfter-wait)-time.Since(asked)).Truncate(time.Millisecond)
+	}
+	return warningsOfReply(args, named)
 }
 
 var errNotADecision = errors.New("the reply is not a decision: is that a limitgate?")
@@ -145,12 +149,13 @@ func askDecision(cmd *redis.Cmd) (decision, error) {
 	if !ok || !ok2 {
 		return decision{}, errNotADecision
 	}
-	return decision{n[0] == 1, n[1], n[2], n[3], n[4], table.Printable(id), table.Printable(source), "", 0}, nil
+	return decision{Allowed: n[0] == 1, Limit: n[1], Remaining: n[2], RetryAfter: n[3], ResetAfter: n[4], LimitID: table.Printable(id), Source: table.Printable(source)}, nil
 }
+
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
 // String returns the decision as a sentence.
 func (d decision) String() string {
-	millis := func(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 	switch {
 	case d.Allowed && d.LimitID == "":
 		return "admitted: no limit applies"
@@ -168,9 +173,9 @@ func (d decision) String() string {
 	case d.Source == limit.SourcePolicy.String():
 		return fmt.Sprintf("denied by %s, %s: retry after %s (source policy)", d.LimitID, failsClosed, millis(d.RetryAfter))
 	default:
-		spread := "" // the wait of a denial is spread beyond the time at which the bucket is full
-		if d.RetryAfter > d.ResetAfter {
-			spread = ", spread included"
+		spread := ""
+		if d.spread > 0 {
+			spread = fmt.Sprintf(", %s of it to spread callers", d.spread)
 		}
 		return fmt.Sprintf("denied by %s: %d of %d left, retry after %s%s (source %s)",
 			d.LimitID, d.Remaining, d.Limit, millis(d.RetryAfter), spread, d.source())

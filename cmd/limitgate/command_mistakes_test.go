@@ -109,7 +109,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "explain", shopLimits, "tenant"}, `"tenant" is no entry: write KEY=VALUE`},
 	{[]string{"limits", "explain", shopLimits, "acme", "-", "-"}, shopLimits + `" is a folder of Envoy's limits: for a tenant name a limits file`},
 	{[]string{"limits", "explain", shopLimits, "--domain", "shp", "tenant=a"}, `there is no domain "shp", and so no limit for its requests; the domains are shop; did you mean shop?`},
-	{[]string{"limits", "lint", shopLimits + "/shop.yaml"}, "shop.yaml:3: it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + shopLimits + ", or limitgate serve --rls-config "},
+	{[]string{"limits", "lint", shopLimits + "/shop.yaml"}, "shop.yaml:3: it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + shopLimits + ", limitgate serve --rls 127.0.0.1:8081 --rls-config " + shopLimits + ", or limitgate limits import envoy " + shopLimits + " for a limits file"},
 	{[]string{"limits", "explain", shopLimits + "/shop.yaml", "tenant=acme"}, `shop.yaml" is a file of Envoy's limits, whose folder is read: limitgate limits explain ` + shopLimits + " tenant=acme"},
 	{[]string{"limits", "explain", shopLimits + "/shop.yaml", "acme", "-", "-"}, "limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
 	{[]string{"limits", "import", "envy", shopLimits}, `there is no import of "envy"; did you mean envoy?; there are nginx, kong, rules and envoy`},

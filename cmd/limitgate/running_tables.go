@@ -90,6 +90,18 @@ func explanationOfReply(args []string, reply any) *explanation {
 	return x
 }
 
+// waitOfReply returns the ms until a limit has the units of the request by a reply of RL.EXPLAIN, or 0 if it has
+// them, is not in the reply or never has them.
+func waitOfReply(reply any, id string) int64 {
+	for _, l := range fieldList(reply, "limits") {
+		if fieldText(l, "id") == id && fieldText(l, "applies") == "1" {
+			wait, _ := strconv.ParseInt(fieldText(l, "wait_ms"), 10, 64)
+			return max(0, wait)
+		}
+	}
+	return 0
+}
+
 // countsNothing reports whether the rate of a limit is an action.
 func countsNothing(rate string) bool {
 	return rate == limit.ActionDeny.String() || rate == limit.ActionAllow.String()

@@ -57,9 +57,8 @@ function overHTTP(url, timeout, authorization) {
   const headers = { 'Content-Type': 'application/json' }
   if (authorization) headers.Authorization = authorization
   const ask = async (operation, body) => {
-    const answer = await fetch(new URL('/v1/' + operation, url), { method: 'POST', headers, body: JSON.stringify(body), signal: AbortSignal.timeout(timeout) })
-    if (answer.ok) return [await answer.json(), answer.headers]
-    const text = await answer.text()
+    const [answer, text] = await post(new URL('/v1/' + operation, url), { headers, body: JSON.stringify(body) }, timeout)
+    if (answer.ok) return [JSON.parse(text), answer.headers]
     if (mistakes.includes(answer.status)) throw new DecisionError(`Limitgate answers ${answer.status}: ${text}`)
     throw new Error(`Limitgate answers ${answer.status}`)
   }
@@ -76,6 +75,17 @@ function overHTTP(url, timeout, authorization) {
     check: async (r) => named(await ask('check', { ...request(r), cost: r.cost ?? 1 })),
     reserve: async (r) => named(await ask('reserve', { ...request(r), estimate: r.cost ?? 1 })),
     commit: async (id, actual) => (await ask('commit', { id, actual }))[0].result === 'done',
+  }
+}
+
+// post returns an answer and its body. Its error says why there is none: fetch has the reason in the cause.
+async function post(url, { headers, body }, timeout) {
+  try {
+    const answer = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(timeout) })
+    return [answer, await answer.text()]
+  } catch (err) {
+    if (err.name === 'TimeoutError') throw new Error(`Limitgate at ${url.origin} did not answer within ${timeout} ms`, { cause: err })
+    throw new Error(`Limitgate at ${url.origin} does not answer: ${err.cause?.message || err.cause?.code || err.message}`, { cause: err })
   }
 }
 

@@ -123,7 +123,16 @@ test('Express without Limitgate', async (t) => {
   const client = new Redis({ host: '127.0.0.1', port: silent.address().port, enableReadyCheck: false, maxRetriesPerRequest: 0 })
   client.on('error', () => {})
   t.after(() => client.disconnect())
-  for (const how of [{ client }, { url: 'http://127.0.0.1:9' }, { url: `http://127.0.0.1:${silent.address().port}` }]) {
+  const closed = net.createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const closedURL = `http://127.0.0.1:${closed.address().port}`
+  await new Promise((resolve) => closed.close(resolve))
+  const silentURL = `http://127.0.0.1:${silent.address().port}`
+  for (const [how, want] of [
+    [{ client }, 'Limitgate did not answer within 100 ms'],
+    [{ url: closedURL }, `Limitgate at ${closedURL} does not answer: connect ECONNREFUSED ${closedURL.slice('http://'.length)}`],
+    [{ url: silentURL }, `Limitgate at ${silentURL} did not answer within 100 ms`],
+  ]) {
     for (const failOpen of [true, false]) {
       const app = express()
       const errors = []
@@ -132,7 +141,7 @@ test('Express without Limitgate', async (t) => {
       app.use((err, req, res, next) => res.status(err.status).send('refused'))
       const answer = await fetch(await serve(t, app))
       assert.equal(answer.status, failOpen ? 200 : 503)
-      assert.equal(errors.length, failOpen ? 1 : 0)
+      assert.deepEqual(errors.map((err) => err.message), failOpen ? [want] : [])
     }
   }
 })

@@ -39,6 +39,7 @@ class HTTPAsker:
             raise ValueError(f"limitgate: {url!r} is not an address such as http://HOST:PORT")
         self.connection_type = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self.host, self.port, self.timeout = parts.hostname, parts.port, timeout
+        self.address = parts.netloc.rpartition("@")[2]
         self.headers = {"Content-Type": "application/json"}
         if authorization is not None:
             self.headers["Authorization"] = authorization
@@ -65,7 +66,7 @@ class HTTPAsker:
             answer = connection.getresponse()
             content = answer.read()
         except (OSError, HTTPException) as err:
-            raise Unavailable(f"Limitgate does not answer: {str(err) or type(err).__name__}") from err
+            raise Unavailable(f"Limitgate at {self.address} does not answer: {str(err) or type(err).__name__}") from err
         finally:
             connection.close()
         if answer.status >= 500 or answer.status in (408, 429, 431):
@@ -93,7 +94,7 @@ class AsyncHTTPAsker:
         try:
             return await within(self.asker.timeout, asyncio.to_thread(function, *args))
         except asyncio.TimeoutError as err:
-            raise Unavailable(f"Limitgate does not answer: {err}") from err
+            raise Unavailable(f"Limitgate at {self.asker.address} does not answer: {err}") from err
 
 
 def decision(answer: Dict[str, Any], headers: HTTPMessage) -> Decision:

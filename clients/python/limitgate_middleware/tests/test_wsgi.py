@@ -214,7 +214,7 @@ class WSGITest(unittest.TestCase):
     def test_errors_are_logged(self) -> None:
         with self.assertLogs("limitgate_middleware", "ERROR") as logs:
             self.call(LimitWSGI(hello, url=f"http://127.0.0.1:{closed_port()}", tenant="acme"))
-        self.assertRegex(logs.output[0], "Limitgate does not answer: .*refused")
+        self.assertRegex(logs.output[0], r"Limitgate at 127\.0\.0\.1:\d+ does not answer: .*refused")
 
     def test_on_denied_replaces_the_answer(self) -> None:
         def teapot(environ: Dict[str, Any], start_response: Any, decision: Any) -> List[bytes]:
