@@ -16,11 +16,11 @@ func CeilingAdvice(fits limit.TotalRate, proxies int) string {
 	var number string
 	switch {
 	case fits.Units == 0:
-		return fmt.Sprintf("%s; %s, so that no number follows from the limits: set it to what the service behind bears, divided by the number of proxies", CeilingOff, fits.Why)
+		return fmt.Sprintf("%s; set it to the units a second that the service behind bears, divided by the number of proxies: %s", CeilingOff, fits.Why)
 	case n == 0:
 		number = fmt.Sprintf("%d divided by the number of proxies", fits.Units)
 	case n == 1:
-		number = fmt.Sprint(fits.Units)
+		number = fmt.Sprintf("%d divided by the number of proxies, 1 now", fits.Units)
 	default:
 		number = fmt.Sprintf("%d, that is %d divided by %d proxies", (fits.Units+n-1)/n, fits.Units, n)
 	}

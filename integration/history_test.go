@@ -47,6 +47,9 @@ T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
 	} else if !strings.Contains(errs, "nor of PLAN#nobody: an item is TENANT, TENANT#NAME, PLAN#NAME or SHARED; the plans there are PLAN#free, PLAN#gold") {
 		t.Errorf("the advice is\n%s", errs)
 	}
+	if _, errs, _ := s.limits("history", "--bucket", auditBucket, "acne"); !strings.Contains(errs, "no audit entries of TENANT#acne in limits-audit; did you mean acme?") {
+		t.Errorf("the history of a misspelt tenant: %s", errs)
+	}
 	got, errs, code = s.limits("history", "--bucket", auditBucket, "gold")
 	if code != 0 || !strings.Contains(got, "version 1  by ann  add") || !strings.Contains(errs, "no tenant gold is in the audit; these are the changes of PLAN#gold") {
 		t.Errorf("the history of a plan by its name: %d\n%s%s", code, got, errs)

@@ -44,7 +44,7 @@ func (s *Set) TotalRate() TotalRate {
 	case plan != "":
 		return TotalRate{roundUp(largest), fmt.Sprintf("plan %s admits of one tenant, and some tenants have no limit that holds all their requests", plan)}
 	default:
-		return TotalRate{Why: "no limit bounds the units of all requests of a tenant in a second, as a quota of a day or more and a limit with a cost of its own do not"}
+		return TotalRate{Why: "no limit bounds all that a tenant takes in a second, as quotas of a day or more and limits with a cost of their own do not count"}
 	}
 }
 

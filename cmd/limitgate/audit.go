@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awsclient"
+	"github.com/limitgate/limitgate/limit"
 )
 
 const auditAbout = `Shows every change that was made to a tenant, or another item, of a table of limits.
@@ -72,6 +74,16 @@ func keyOfArg(arg string) string {
 	return table.PrefixTenant + arg
 }
 
+// namesOf returns the names in the keys of tenants and plans.
+func namesOf(keys []string) (names []string) {
+	for _, key := range keys {
+		if kind, name, _ := strings.Cut(key, "#"); kind+"#" == table.PrefixTenant || kind+"#" == table.PrefixPlan {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // keyMeant returns the key that an argument is but for capitals, or "".
 func keyMeant(arg string) string {
 	kind, name, named := strings.Cut(arg, "#")
@@ -103,7 +115,8 @@ func history(ctx context.Context, name, arg string) (key string, entries []audit
 	if entries, err = audit.History(ctx, bucket, key); err != nil || len(entries) > 0 {
 		return key, entries, err
 	}
-	if all, err := bucket.Items(ctx, ""); err == nil && len(all) == 0 {
+	all, err := bucket.Items(ctx, "")
+	if err == nil && len(all) == 0 {
 		return key, nil, fmt.Errorf("%s has no audit entries at all: limitgate controlplane writes them, if it has --audit-bucket %[1]s", name)
 	}
 	missing := fmt.Sprintf("no audit entries of %s in %s", table.Printable(key), name)
@@ -115,7 +128,7 @@ func history(ctx context.Context, name, arg string) (key string, entries []audit
 	if entries, _ = audit.History(ctx, bucket, plan); len(entries) > 0 {
 		return plan, entries, nil
 	}
-	if meant := keyMeant(arg); meant != "" {
+	if meant := cmp.Or(keyMeant(arg), limit.Nearest(arg, namesOf(all))); meant != "" {
 		return key, nil, fmt.Errorf("%s; did you mean %s?", missing, table.Printable(meant))
 	}
 	missing += ", nor of " + table.Printable(plan) + ": an item is TENANT, TENANT#NAME, PLAN#NAME or SHARED"

@@ -28,7 +28,7 @@ func TestLintAsksForCeiling(t *testing.T) {
 	for flags, want := range map[string]string{
 		"":                                   "",
 		"--strict":                           "; set it to 1000 divided by the number of proxies, or to less if the service behind bears less: 1000 units a second are enough for what the limits of the listed tenants (2) admit together, and other tenants come on top (warning)",
-		"--strict --instances 1":             "; set it to 1000, or to less",
+		"--strict --instances 1":             "; set it to 1000 divided by the number of proxies, 1 now, or to less",
 		"--strict --instances 3":             "; set it to 334, that is 1000 divided by 3 proxies, or to less",
 		"--strict --backstop-total-rate 400": "",
 	} {

@@ -172,9 +172,9 @@ func lacks(err error) string {
 	_, groups, needs := strings.Cut(err.Error(), "it needs ")
 	switch {
 	case found:
-		return "its user lacks ~" + tenant
+		return "this user lacks ~" + tenant
 	case needs:
-		return "its user lacks " + groups
+		return "this user lacks " + groups
 	}
 	return "lists of all tenants need +@read ~*"
 }
@@ -207,7 +207,7 @@ func explainDialOf(flag, addr string, err error) error {
 	case redis.HasErrorPrefix(err, "WRONGPASS"):
 		return fmt.Errorf("%w (its file of users has no such user with this password: check --user, which is default unless given, and --password-file; a limitgate without --users has no passwords)", err)
 	case redis.HasErrorPrefix(err, "NOPERM"):
-		return fmt.Errorf("%w (%s; rights are in its file of users: give them to this user, or name another by --user)", err, lacks(err))
+		return fmt.Errorf("%w (%s; rights are in the file of users of that limitgate: add them there, or name another user by --user)", err, lacks(err))
 	case redis.HasErrorPrefix(err, "NOAUTH"):
 		return fmt.Errorf("%w (name a user by --user, and the file of its password by --password-file)", err)
 	case errors.Is(err, io.EOF):

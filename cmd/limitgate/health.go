@@ -187,7 +187,10 @@ func (r *readinessBody) storeFault() string {
 			return sh.Addr + ": " + cmp.Or(sh.Error, "its breaker is "+sh.Breaker)
 		}
 	}
-	return r.Fault
+	if r.Fault != "" {
+		return "a node: " + r.Fault
+	}
+	return ""
 }
 
 // line returns the line for a proxy that is ready. The address may be that of another program, whose
@@ -201,7 +204,7 @@ func (r *readinessBody) line() string {
 		limits += fmt.Sprintf(" (of Envoy: %.512s)", table.Printable(r.RLS))
 	}
 	if fault := r.storeFault(); fault != "" {
-		but = fmt.Sprintf(", but decided by the backstop: %.512s; ", table.Printable(fault))
+		but = fmt.Sprintf(", but the backstop decides for %.512s; ", table.Printable(fault))
 	}
 	return fmt.Sprintf("ready%s%s, store %.256s", but, limits, table.Printable(r.Store))
 }

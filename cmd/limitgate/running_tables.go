@@ -134,7 +134,7 @@ func printLimits(w io.Writer, _ []string, reply any) {
 // printTop prints a reply of RL.TOP.
 func printTop(w io.Writer, _ []string, reply any) {
 	for _, part := range []struct{ title, list string }{
-		{"most checks", "hot"}, {"most denials", "denied"}, {"most denials by shadow limits, if they were enforced", "would_deny"},
+		{"most checks, in the last 10 to 20 s", "hot"}, {"most denials", "denied"}, {"most denials by shadow limits, if they were enforced", "would_deny"},
 	} {
 		fmt.Fprintf(w, "%s:\n", part.title)
 		printTable(w, fieldList(reply, part.list), []string{"per_second", "limit_id", "bucket"}, "none")

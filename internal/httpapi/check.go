@@ -39,9 +39,9 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
 		return
 	}
 	if u == nil {
-		const missing = gatewayCredentials + " is missing, with which the gateway authenticates"
+		const missing = gatewayCredentials + " is missing"
 		s.warnings.refused(missing)
-		s.problem(ctx, fasthttp.StatusUnauthorized, missing)
+		s.problem(ctx, fasthttp.StatusUnauthorized, missing+", with which the gateway authenticates")
 		return
 	}
 	q, err := parseParameters(query)

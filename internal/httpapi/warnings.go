@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/limitgate/limitgate/limit"
 )
 
 // warnings logs mistakes of a gateway's configuration once each: the requests show them. No message
@@ -31,7 +30,7 @@ func (w *warnings) noPath(g Gateway) {
 
 // refused warns that a gateway gets errors for decisions.
 func (w *warnings) refused(reason string) {
-	w.onRefused.Do(func() { w.log.Warn("a request at /check is refused", "reason", limit.Shorten(reason)) })
+	w.onRefused.Do(func() { w.log.Warn("a request at /check is refused", "reason", reason) })
 }
 
 // cost warns that a cost counts as 1.
