@@ -3,7 +3,6 @@ package httpapi
 import (
 	"log/slog"
 	"sync"
-
 )
 
 // warnings logs mistakes of a gateway's configuration once each: the requests show them. No message
