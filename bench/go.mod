@@ -12,6 +12,7 @@ require (
 	github.com/limitgate/limitgate v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	golang.org/x/sys v0.49.0
+	golang.org/x/term v0.47.0
 	google.golang.org/grpc v1.84.0
 )
 

@@ -14,8 +14,9 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/term"
+
 	"github.com/limitgate/limitgate/bench"
-	"github.com/limitgate/limitgate/internal/accesslog"
 )
 
 // Exit codes.
@@ -118,7 +119,7 @@ func run(ctx context.Context, args []string) int {
 	}
 	report, err := a.report(ctx)
 	if report != nil && len(report.Cases) > 0 {
-		report.WriteText(os.Stdout, accesslog.IsTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "")
+		report.WriteText(os.Stdout, term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "")
 	}
 	if err != nil {
 		return failure(err)
@@ -158,7 +159,7 @@ func (a *arguments) report(ctx context.Context) (*bench.Report, error) {
 		}
 		a.options.Limitgate = filepath.Join(filepath.Dir(program), "limitgate")
 	}
-	a.options.Progress, a.options.Live = os.Stderr, accesslog.IsTerminal(os.Stderr)
+	a.options.Progress, a.options.Live = os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))
 	return bench.Run(ctx, a.options)
 }
 

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/term"
 
 	"github.com/limitgate/limitgate/cluster/doctor"
 	"github.com/limitgate/limitgate/config"
-	"github.com/limitgate/limitgate/internal/accesslog"
 	"github.com/limitgate/limitgate/internal/proxy"
 )
 
@@ -140,7 +140,7 @@ func isLimitgate(ctx context.Context, addr string) bool {
 // is not set.
 func (env *environment) coloured() bool {
 	out, isFile := env.stdout.(*os.File)
-	return isFile && accesslog.IsTerminal(out) &&
+	return isFile && term.IsTerminal(int(out.Fd())) &&
 		!slices.ContainsFunc(env.environ, func(v string) bool {
 			return v == "TERM=dumb" || strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR="
 		})

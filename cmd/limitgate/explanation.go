@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -35,14 +34,11 @@ func (x *explanation) print(w io.Writer) {
 		x.plan = "none"
 	}
 	fmt.Fprintf(w, "tenant %s, plan %s, limits version %s\n%s\n", x.tenant, x.plan, x.version, x.verdict)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	inRunning := func(columns string) string {
-		if x.running {
-			return columns
-		}
-		return ""
+	header := []string{"", "LIMIT", "LEVEL", "RATE", "ALGORITHM", "MODE", "ON_ERROR", "STORE", "LEASE", "WHY"}
+	if x.running {
+		header = append(header, "REMAINING", "SOURCE", "NODE")
 	}
-	fmt.Fprintf(tw, "\tLIMIT\tLEVEL\tRATE\tALGORITHM\tMODE\tON_ERROR\tSTORE\tLEASE\tWHY\t%sKEY AND FIELD\n", inRunning("REMAINING\tSOURCE\tNODE\t"))
+	rows := [][]string{append(header, "KEY AND FIELD")}
 	for _, l := range x.limits {
 		mark, left := "", ""
 		if l.applies {
@@ -58,9 +54,9 @@ func (x *explanation) print(w io.Writer) {
 		if x.running {
 			columns = append(columns, left, l.source, l.node)
 		}
-		fmt.Fprintln(tw, strings.Join(append(columns, l.key), "\t"))
+		rows = append(rows, append(columns, l.key))
 	}
-	_ = tw.Flush()
+	printColumns(w, rows)
 }
 
 // verdictText describes a decision in a line. Endless reports that the request can never succeed,

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/limitgate/limitgate/backstop"
@@ -214,8 +213,7 @@ func lintProblem(fs *flag.FlagSet, ceiling ceilingFlags) string {
 func printExpectations(w io.Writer, set *limit.Set) {
 	fmt.Fprintf(w, "%s in %s, %s listed, version %s\n", table.Counted(len(set.Limits), "limit"), table.Counted(set.Plans(), "plan"), table.Counted(set.Tenants(), "tenant"), set.Version)
 	fmt.Fprintf(w, "at most %s for one request\n", table.Counted(set.MaxEnforced(), "enforced limit"))
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "LIMIT\tFROM\tKEYS IN THE STORE")
+	rows := [][]string{{"LIMIT", "FROM", "KEYS IN THE STORE"}}
 	for _, e := range set.ExpectedKeys() {
 		from := "shared"
 		if e.Limit.Plan != "" {
@@ -224,9 +222,9 @@ func printExpectations(w io.Writer, set *limit.Set) {
 		if e.Limit.Tenant != "" {
 			from = "tenant " + e.Limit.Tenant
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Limit.ID, from, e.Text)
+		rows = append(rows, []string{e.Limit.ID, from, e.Text})
 	}
-	_ = tw.Flush()
+	printColumns(w, rows)
 }
 
 // failLimits prints the mistakes of a limits file as they are, which name the file, or another error.

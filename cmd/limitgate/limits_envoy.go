@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/table"
@@ -134,22 +133,21 @@ func lintEnvoy(env *environment, path string, flags folderFlags) int {
 }
 
 func printEnvoyLimits(w io.Writer, c envoyConfig) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "DOMAIN\tRULE\tLIMIT\tMODE\tCOUNTERS\tFROM")
+	rows := [][]string{{"DOMAIN", "RULE", "LIMIT", "MODE", "COUNTERS", "FROM"}}
 	for _, name := range c.Domains() {
 		var list func(above, level []*rlsconfig.Descriptor)
 		list = func(above, level []*rlsconfig.Descriptor) {
 			for _, d := range level {
 				levels := append(above[:len(above):len(above)], d)
 				if r := d.Rule; r != nil {
-					fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", name, r.Path, limitOf(r), modeOf(r), countersOf(r, levels), c.place(r.File, r.Line))
+					rows = append(rows, []string{name, r.Path, limitOf(r), modeOf(r), countersOf(r, levels), c.place(r.File, r.Line)})
 				}
 				list(levels, d.Below)
 			}
 		}
 		list(nil, c.Domain(name).Descriptors())
 	}
-	_ = tw.Flush()
+	printColumns(w, rows)
 }
 
 // limitOf returns the limit of a rule, such as 10 per minute.

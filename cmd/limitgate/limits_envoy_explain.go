@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/limitgate/limitgate/config"
@@ -235,8 +234,7 @@ func (x *envoyExplanation) verdict() string {
 // print prints the explanation as a table.
 func (x *envoyExplanation) print(w io.Writer) {
 	fmt.Fprintf(w, "domain %s, %s\n%s\n", x.Domain, table.Counted(len(x.Descriptors), "descriptor"), x.Verdict)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "\tDESCRIPTOR\tRULE\tLIMIT\tMODE\tWHY\tWINDOW\tKEY")
+	rows := [][]string{{"", "DESCRIPTOR", "RULE", "LIMIT", "MODE", "WHY", "WINDOW", "KEY"}}
 	for i := range x.Descriptors {
 		d := &x.Descriptors[i]
 		mark := ""
@@ -253,7 +251,7 @@ func (x *envoyExplanation) print(w io.Writer) {
 				columns[2+i] = "-"
 			}
 		}
-		fmt.Fprintln(tw, strings.Join(columns, "\t"))
+		rows = append(rows, columns)
 	}
-	_ = tw.Flush()
+	printColumns(w, rows)
 }

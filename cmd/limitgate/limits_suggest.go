@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/limitgate/limitgate/internal/accesslog"
 	"github.com/limitgate/limitgate/internal/replay"
 )
@@ -53,7 +55,7 @@ func runSuggest(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	defer func() { _ = in.Close() }()
-	progress := accesslog.NewProgress(env.stderr, accesslog.IsTerminal(os.Stderr), size, time.Now)
+	progress := accesslog.NewProgress(env.stderr, term.IsTerminal(int(os.Stderr.Fd())), size, time.Now)
 	opts.Progress = progress.Update
 	var warnings []string
 	opts.Warn = func(text string) { warnings = append(warnings, text) }

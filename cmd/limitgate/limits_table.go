@@ -18,11 +18,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"golang.org/x/term"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/controlplane/table"
-	"github.com/limitgate/limitgate/internal/accesslog"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -257,7 +257,7 @@ type itemProgress struct {
 
 func newItemProgress(w io.Writer, total int) *itemProgress {
 	p := &itemProgress{total: total}
-	if f, ok := w.(*os.File); ok && accesslog.IsTerminal(f) {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.w = w
 	}
 	return p

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/accesslog"
 	"github.com/limitgate/limitgate/internal/replay"
@@ -207,7 +209,7 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string, opt
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	progress := accesslog.NewProgress(env.stderr, accesslog.IsTerminal(os.Stderr), size, time.Now)
+	progress := accesslog.NewProgress(env.stderr, term.IsTerminal(int(os.Stderr.Fd())), size, time.Now)
 	defer progress.Finish()
 	opts.Progress = progress.Update
 	if f.compare != "" {

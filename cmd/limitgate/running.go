@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/term"
 
 	"github.com/limitgate/limitgate/commands"
-	"github.com/limitgate/limitgate/internal/accesslog"
 	"github.com/limitgate/limitgate/internal/run"
 )
 
@@ -211,7 +211,7 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 	defer func() { _ = client.Close() }()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	fresh := flags.every > 0 && !flags.asJSON && accesslog.IsTerminal(os.Stdout)
+	fresh := flags.every > 0 && !flags.asJSON && term.IsTerminal(int(os.Stdout.Fd()))
 	warn, retries := c.warn, retrier{env: env, name: c.name, flags: &flags}
 	for {
 		reply, err := c.ask(ctx, client, flags.addr, flags.timeout, words)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/limitgate/limitgate/config"
@@ -184,14 +183,13 @@ func printTable(w io.Writer, rows []any, columns []string, none string) {
 		fmt.Fprintln(w, none)
 		return
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, strings.ToUpper(strings.Join(columns, "\t")))
+	out := [][]string{strings.Split(strings.ToUpper(strings.Join(columns, "\t")), "\t")}
 	for _, row := range rows {
 		values := make([]string, len(columns))
 		for i, name := range columns {
 			values[i] = fieldText(row, name)
 		}
-		fmt.Fprintln(tw, strings.Join(values, "\t"))
+		out = append(out, values)
 	}
-	_ = tw.Flush()
+	printColumns(w, out)
 }

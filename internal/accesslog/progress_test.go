@@ -2,8 +2,6 @@ package accesslog
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -157,38 +155,5 @@ func TestShortDuration(t *testing.T) {
 		if got := shortDuration(seconds); got != want {
 			t.Errorf("shortDuration(%v) = %s, want %s", seconds, got, want)
 		}
-	}
-}
-
-func TestIsTerminal(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if IsTerminal(file) {
-		t.Error("a regular file is taken for a terminal")
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if IsTerminal(file) || IsTerminal(nil) {
-		t.Error("a closed or nil file is taken for a terminal")
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	if IsTerminal(r) || IsTerminal(w) {
-		t.Error("a pipe is taken for a terminal")
-	}
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	if !IsTerminal(null) {
-		t.Error("the null device, a character device, is not taken for a terminal as documented")
 	}
 }

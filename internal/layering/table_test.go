@@ -380,7 +380,7 @@ var table = map[string]row{
 	},
 	"bench/limitgate-bench": {
 		reason:  "a command line around the benchmark",
-		imports: []string{"internal/accesslog", "bench"},
+		imports: []string{"bench"},
 	},
 	"internal/servers": {
 		reason: "starts processes, and does not know their use",
