@@ -214,7 +214,8 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		}
 		spec := limit.RuleSpec{Line: item.Line}
 		mapping(d, &spec, limitFields, item, at)
-		spec.RateUnread = spec.RateUnread || otherSlots(item) != ""
+		_, others := otherRate(item)
+		spec.RateUnread = spec.RateUnread || others || otherSlots(item) != ""
 		if d.unreadable {
 			return nil
 		}

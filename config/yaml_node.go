@@ -37,6 +37,12 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "unknown key; %s", meantSlots(value))
 			return
 		}
+		if read == nil && known["when"] != nil && otherKeys[folded(key.Value)] == rateKey {
+			if rate, _ := otherRate(resolveAlias(n)); rate != "" {
+				d.fail(key, plain(field), "unknown key; write rate: %s, the number and its period in one", rate)
+				return
+			}
+		}
 		if read == nil {
 			d.fail(key, plain(field), "unknown key; %s", knownKeys(key.Value, field, slices.Sorted(maps.Keys(known))))
 			return

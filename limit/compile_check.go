@@ -10,8 +10,8 @@ import (
 
 // checkDefaults warns of settings that a limits file leaves to their defaults.
 func (c *compiler) checkDefaults() {
-	if !c.doc.DefaultPlan.Set() {
-		c.warn(1, "default_plan", "tenants that are not listed have only the shared limits")
+	if !c.doc.DefaultPlan.Set() && len(c.doc.Plans) > 0 {
+		c.warn(1, "default_plan", "tenants that are not listed have only the shared limits: name their plan, which may have no limits ([])")
 	}
 	defaulted := 0
 	var passed []*Limit
@@ -122,19 +122,22 @@ func (c *compiler) noteMissing(passed []*Limit) {
 	if len(passed) == 0 {
 		return
 	}
-	l, others := passed[0], map[string]bool{}
+	l := passed[0]
+	seen, others := map[string]bool{l.ID: true}, []string{}
 	for _, other := range passed[1:] {
-		if other.ID != l.ID {
-			others[other.ID] = true
+		if !seen[other.ID] {
+			seen[other.ID] = true
+			others = append(others, Quote(other.ID))
 		}
 	}
 	more := ""
-	switch n := len(others); n {
-	case 0:
-	case 1:
-		more = ", and another limit is like it"
-	default:
-		more = fmt.Sprintf(", and %d other limits are like it", n)
+	switch n := len(others); {
+	case n == 1:
+		more = ", and " + others[0] + " is like it"
+	case n > maxNamed:
+		more = fmt.Sprintf(", and %s and %d more are like it", strings.Join(others[:maxNamed], ", "), n-maxNamed)
+	case n > 1:
+		more = ", and " + strings.Join(others, ", ") + " are like it"
 	}
 	c.note(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), Quote(l.ID), more)
 }

@@ -31,7 +31,11 @@ func (c *compiler) compileSlots(spec *RuleSpec, l *Limit) {
 		c.fail(spec.Slots.Line, "slots", "%s is not a number of slots: write a whole number from 1 to %d", Quote(spec.Slots.Value), bucket.MaxSlots)
 		return
 	}
-	l.Rate = bucket.Rate{Count: n, Period: DefaultHold.Microseconds(), Text: fmt.Sprintf("%d slots", n)}
+	text := fmt.Sprintf("%d slots", n)
+	if n == 1 {
+		text = "1 slot"
+	}
+	l.Rate = bucket.Rate{Count: n, Period: DefaultHold.Microseconds(), Text: text}
 	l.Params = bucket.Params{Algorithm: bucket.AlgorithmConcurrency, Count: n, Period: l.Rate.Period, Capacity: n}
 	c.checkAddressTTL(spec, l)
 }

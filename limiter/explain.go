@@ -40,6 +40,9 @@ func (l *Limiter) explainSlots(req *limit.Request, set *limit.Set) (slots []limi
 	l.peek(&b, set, nil)
 	for _, it := range b.Items(0) {
 		if it.Limit.Params.Algorithm == bucket.AlgorithmConcurrency {
+			if it.Own().Allowed {
+				it.Remaining += it.Cost // the request takes none: these are free
+			}
 			slots = append(slots, it)
 		}
 	}

@@ -225,5 +225,5 @@ func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (lin
 	if !*r.Ready || reply.code != http.StatusOK {
 		return "", fmt.Errorf("%s is not ready: %s", addr, cmp.Or(r.Fault, "it drains, or has not reached its store"))
 	}
-	return r.line(), nil
+	return addr + " is " + r.line(), nil
 }

@@ -63,7 +63,7 @@ func TestHealth(t *testing.T) {
 			s := httptest.NewServer(row.handler)
 			defer s.Close()
 			out, errs, code := health(nil, "--addr", s.Listener.Addr().String())
-			if code != row.code || !strings.Contains(out+errs, row.want) || strings.Count(out+errs, "\n") != 1 {
+			if code != row.code || row.code == exitOK && !strings.HasPrefix(out, s.Listener.Addr().String()+" is ready") || !strings.Contains(out+errs, row.want) || strings.Count(out+errs, "\n") != 1 {
 				t.Errorf("exit %d: %s%s", code, out, errs)
 			}
 		})

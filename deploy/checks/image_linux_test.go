@@ -174,7 +174,7 @@ func TestImageRuns(t *testing.T) {
 		}
 	}
 	check := inside(t.Context(), root, config.User, []string{"LIMITGATE_ADMIN=" + admin}, config.Healthcheck.Test[1:])
-	if out, err := check.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "ready: limits version ") {
+	if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), " is ready: limits version ") {
 		t.Errorf("health: %v: %s", err, out)
 	}
 	cancel()

@@ -38,9 +38,8 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	if scope, ok = k.scope(n, config, scope); !ok {
 		return
 	}
-	if policy := scalar(config, "policy"); (policy == "" || policy == "local") && !k.local {
-		k.local = true
-		k.remark(n.Line, "with policy local each node of Kong counts by itself; here all proxies of a store count together")
+	if policy := scalar(config, "policy"); policy == "" || policy == "local" {
+		k.local = append(k.local, n.Line)
 	}
 	k.windows(kongPlugin{line: n.Line, rank: rank}, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(n.Line, config)})
 }

@@ -64,6 +64,7 @@ func (k *kong) addPlugins() {
 	for _, p := range k.read {
 		k.remarkBoth(p)
 	}
+	k.remarkLocal()
 	if k.compared > maxKongCompared {
 		k.remark(1, "there are more plugins than are compared: see with limitgate limits explain which of them count for a request, of which Kong runs one alone")
 	}
@@ -231,6 +232,20 @@ func (k *kong) remarkBoth(p kongPlugin) {
 	default:
 		k.remark(p.line, "Kong runs this plugin in place of those on lines %s; here all of them count", namedLines(p.both))
 	}
+}
+
+// remarkLocal remarks once on all plugins with the policy local.
+func (k *kong) remarkLocal() {
+	if len(k.local) == 0 {
+		return
+	}
+	slices.Sort(k.local)
+	k.local = slices.Compact(k.local)
+	of := ""
+	if len(k.local) > 1 {
+		of = " (lines " + namedLines(k.local) + ")"
+	}
+	k.remark(k.local[0], "with policy local%s, which is the default, each node of Kong counts by itself; here all proxies of a store count together", of)
 }
 
 // namedLines returns the first of several lines, and how many more there are.
