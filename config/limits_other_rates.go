@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/limitgate/limitgate/limit/bucket"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // periodKeys are those of otherKeys whose values are periods. What a number means that has no unit depends on the key:
@@ -36,7 +36,7 @@ func otherRate(n *yaml.Node) (rate string, others bool) {
 		}
 	}
 	rate = count + "/" + period
-	if _, err := bucket.ParseRate(rate); err != nil {
+	if !limit.IsRate(rate) {
 		return "", others
 	}
 	return rate, others

@@ -58,6 +58,12 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 	c.checkAddressTTL(spec, l)
 }
 
+// IsRate reports whether a limits file may have text as a rate, such as 100/m. It may be called concurrently.
+func IsRate(text string) bool {
+	_, err := bucket.ParseRate(text)
+	return err == nil
+}
+
 // readRate reads the rate of a limit, and reports whether it has one.
 func (c *compiler) readRate(spec *RuleSpec, l *Limit) bool {
 	if !spec.Rate.Set() && (misspelled(spec, l) || spec.RateUnread) {
