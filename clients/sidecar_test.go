@@ -43,8 +43,10 @@ func TestMiddlewareSidecar(t *testing.T) {
 		_ = service.Process.Kill()
 		_ = service.Wait()
 	}()
+	asked := 0
 	ask := func() (code int, again string) {
-		a, err := http.Post("http://"+addr+"/login", "text/plain", nil)
+		asked++
+		a, err := http.Post(fmt.Sprintf("http://%s/login?n=%d", addr, asked), "text/plain", nil) // the query is not in the op
 		if err != nil {
 			return 0, ""
 		}

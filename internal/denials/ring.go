@@ -17,9 +17,10 @@ import (
 const (
 	// Kept is the number of denials that a Ring keeps.
 	Kept = 256
-	// spacing is the shortest time between two denials of the sample, in microseconds: it bounds
-	// what many different ones cost, and the lines of the log.
+	// spacing is the mean time between two denials of the sample, in microseconds, and atOnce how many may come without
+	// it, such as those of a pipeline: they bound what many different ones cost, and the lines of the log.
 	spacing = 10_000
+	atOnce  = 50
 	// repeat is the shortest time between two denials of one limit, tenant and operation, in
 	// microseconds, so that a flood does not push out the others.
 	repeat = 1_000_000
@@ -45,13 +46,13 @@ type Denial struct {
 	Trial bool
 }
 
-// Ring keeps a sample of the last denials: at most a hundred a second, and one a second of each
-// limit, tenant and operation. It is safe for concurrent use.
+// Ring keeps a sample of the last denials: at most a hundred a second, up to fifty of them at once, and one a second of
+// each limit, tenant and operation. It is safe for concurrent use.
 type Ring struct {
 	addrs  *limit.AddrHasher
 	log    *slog.Logger
 	seed   maphash.Seed
-	last   atomic.Int64     // when a denial was recorded, in microseconds
+	booked atomic.Int64     // until when the sample is full but for atOnce denials, in microseconds
 	recent [4 * Kept]recent // by hash
 
 	mu   sync.Mutex // guards the fields below
@@ -121,13 +122,29 @@ func (r *Ring) inSample(req *limit.Request, denying int, items []limit.Item, now
 	if since := now - seen.at.Load(); seen.hash.Load() == hash && since >= 0 && since < repeat {
 		return false
 	}
-	last := r.last.Load()
-	if since := now - last; since >= 0 && since < spacing || !r.last.CompareAndSwap(last, now) {
+	if !r.book(now) {
 		return false
 	}
 	seen.hash.Store(hash)
 	seen.at.Store(now)
 	return true
+}
+
+// book reports whether the sample has room for a denial, and takes it. It is the generic cell rate algorithm.
+func (r *Ring) book(now int64) bool {
+	for {
+		booked := r.booked.Load()
+		from := max(booked, now)
+		if booked-now > 2*atOnce*spacing { // the clock was set back
+			from = now
+		}
+		if from+spacing-now > atOnce*spacing {
+			return false
+		}
+		if r.booked.CompareAndSwap(booked, from+spacing) {
+			return true
+		}
+	}
 }
 
 // record keeps a denial.

@@ -44,7 +44,8 @@ class Service(BaseHTTPRequestHandler):
     """Answers every request that the limits admit."""
 
     def handle_request(self):
-        request = {"tenant": self.headers.get("X-Tenant", "anonymous"), "op": f"{self.command} {self.path}", "ip": self.client_address[0]}
+        route = self.path.partition("?")[0]  # without the query, which a client chooses
+        request = {"tenant": self.headers.get("X-Tenant", "anonymous"), "op": f"{self.command} {route}", "ip": self.client_address[0]}
         status, fields = decide(sys.argv[2], request)
         body = b"served\n" if status == 200 else b"come again later\n" if status == 429 else b"this request cannot be checked\n"
         self.send_response(status if status in (200, 429) else 500)
