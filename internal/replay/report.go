@@ -31,6 +31,8 @@ type Report struct {
 	// Warnings are the reasons why the figures may be misleading.
 	Warnings []string      `json:"warnings,omitempty"`
 	Limits   []LimitReport `json:"limits"`
+	// Allowing are the ids of limits with action: allow, whose requests are not counted.
+	Allowing []string `json:"allowing,omitempty"`
 	// TopDenied are the buckets that denied most; addresses are hashed.
 	TopDenied []BucketReport `json:"top_denied"`
 	// FirstDenial is the time of the first denial, on the clock of the log.
@@ -123,6 +125,11 @@ func newTally(set *limit.Set, remote bool) *tally {
 
 func hasShadow(set *limit.Set, id string) bool {
 	return slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.ID == id && l.Mode == limit.ModeShadow })
+}
+
+// onlyAllow reports whether all limits with the id have action: allow. One of another plan may have a rate.
+func onlyAllow(set *limit.Set, id string) bool {
+	return !slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.ID == id && l.Action != limit.ActionAllow })
 }
 
 // add counts one request.
@@ -248,10 +255,17 @@ func (l *LimitReport) setRates() {
 // finish returns the report.
 func (t *tally) finish(s *source) *Report {
 	r := &t.report
+	r.TopDenied = t.top(topShown)
+	r.Limits = make([]LimitReport, 0, len(t.limits))
 	for i := range t.limits {
-		t.limits[i].setRates()
+		l := &t.limits[i]
+		if l.Requests == 0 && onlyAllow(t.set, l.ID) {
+			r.Allowing = append(r.Allowing, l.ID)
+			continue
+		}
+		l.setRates()
+		r.Limits = append(r.Limits, *l)
 	}
-	r.Limits, r.TopDenied = t.limits, t.top(topShown)
 	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.skipped, s.unparsed
 	if r.Degraded > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d were decided without the store, which was sick or slower than --decision-timeout: the counts are not exact", r.Degraded, r.Requests))

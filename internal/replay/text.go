@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -99,6 +100,9 @@ func (r *Report) writeNotes(w io.Writer) {
 	for _, l := range r.Limits {
 		rest = rest || l.Requests > l.Admitted+l.Denied
 		hidden = hidden || l.WouldDeny == nil
+	}
+	if len(r.Allowing) > 0 {
+		fmt.Fprintf(w, "Not counted, as their action is allow: %s\n", strings.Join(r.Allowing, ", "))
 	}
 	if rest {
 		fmt.Fprintln(w, "Of the requests that met a limit, the rest were denied by another one.")
