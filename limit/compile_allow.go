@@ -60,10 +60,10 @@ func (c *compiler) countsAllowed(a, b *Limit) bool {
 		canMeet(a, b) && !a.hasOwn(b) && !c.allowed(a, b)
 }
 
-// warnAllow warns if a allows requests, and b counts some of them all the same: it is more specific. If it is of
-// another group, one note of the file says so. Level has the limits of the level.
+// warnAllow warns if a allows requests, and b counts some of them all the same, and others too: it is more specific. If
+// it is of another group, one note of the file says so. Level has the limits of the level.
 func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
-	if a.Action != ActionAllow || takesPlace(a, b) || compareRank(a, b) == 0 && a.Group == b.Group || c.allowed(a, b) {
+	if a.Action != ActionAllow || takesPlace(a, b) || compareRank(a, b) == 0 && a.Group == b.Group || b.within(a) || c.allowed(a, b) {
 		return false // equally specific ones are an error already
 	}
 	const text = "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s"
@@ -88,9 +88,12 @@ func (l *Limit) namesTenant() bool {
 	return slices.ContainsFunc(l.when, func(c condition) bool { return c.kind == propertyTenant })
 }
 
-// hasOwn reports whether another limit has conditions of l alone, and all of them or one on the caller: it is one for
-// requests that l allows, in place of those that l lifts.
+// hasOwn reports whether another limit is one for requests that l allows, in place of those that l lifts: it counts
+// nothing else, or has conditions of l alone, and all of them or one on the caller.
 func (l *Limit) hasOwn(b *Limit) bool {
+	if len(b.when) > 0 && b.within(l) {
+		return true
+	}
 	ofCaller := slices.ContainsFunc(b.when, func(c condition) bool { return c.name != "op" })
 	return len(b.when) > 0 && b.conditionsIn(l, l) && (ofCaller || len(b.when) == len(l.when))
 }
@@ -113,6 +116,17 @@ func (c *compiler) allows() []*Limit {
 		}
 	}
 	return c.allowing
+}
+
+// within reports whether all requests that match l match a, too.
+func (l *Limit) within(a *Limit) bool {
+	for i := range a.when {
+		wide := &a.when[i]
+		if !slices.ContainsFunc(l.when, func(c condition) bool { return c.name == wide.name && c.within(wide) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // conditionsIn reports whether all conditions of l are among those of a and b, so that l matches what

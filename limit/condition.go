@@ -106,6 +106,11 @@ func (c *condition) meets(other *condition) bool {
 	}
 }
 
+// within reports whether all values that satisfy c satisfy other, which is on the same dimension.
+func (c *condition) within(other *condition) bool {
+	return c.meets(other) && c.length() >= other.length() && (c.exact || !other.exact)
+}
+
 // compareRank orders limits of one group. It is negative if a is more specific and
 // applies where both match, and 0 for a tie.
 func compareRank(a, b *Limit) int {
