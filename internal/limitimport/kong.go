@@ -40,6 +40,7 @@ type kong struct {
 	plugins  int
 	read     []kongPlugin         // those that are imported
 	compared int                  // pairs of their limits
+	looked   int                  // comparisons for remarks
 	local    []int                // the lines of the plugins with the policy local
 	ids      map[condition]string // the names of entities, by the dimension and the id
 	unnamed  *Remark              // about the outermost entity without a name around a plugin, or nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,7 +88,7 @@ func drawPlugins(t *rapid.T, names modelNames, ways []string) (text string, plug
 }
 
 // TestKongModel: the limits that apply to a request are those of the plugin that Kong runs for it. Others apply only
-// where a remark has their line, and there is none for plugins that count all requests.
+// where a remark has their line, and there is none for plugins that count all requests, or whose limits do not apply.
 func TestKongModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names, ways := anyNames, []string{"consumer", "consumer", "consumer", "ip", "header, header_name: key"}
@@ -110,14 +111,32 @@ func TestKongModel(t *testing.T) {
 		if all && slices.ContainsFunc(result.Remarks, func(r Remark) bool { return strings.HasPrefix(r.Text, "Kong runs this plugin") }) {
 			t.Fatalf("%v of\n%s", result.Remarks, text)
 		}
+		applied := map[[2]int]bool{} // the lines of the plugin that Kong runs and of another one that counts for a request
 		for _, consumer := range append([]string{"other"}, names.consumers...) {
-			for _, at := range [][2]string{{names.services[0], names.routes[0]}, {names.services[1], names.routes[1]}, {names.services[0], ""}, {"t", "x"}} {
-				runs := runningPlugin(plugins, consumer, at[1], at[0])
-				req := &limit.Request{Tenant: consumer, Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "service", Value: at[0]}, {Name: "key", Value: "k"}}}
-				if at[1] != "" {
-					req.Dims = append(req.Dims, limit.Dim{Name: "route", Value: at[1]})
+			for i, service := range append(names.services[:2:2], "t") {
+				for j, route := range append(names.routes[:2:2], "") {
+					runs := runningPlugin(plugins, consumer, route, service)
+					req := &limit.Request{Tenant: consumer, Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "service", Value: service}, {Name: "key", Value: "k"}}}
+					if route != "" {
+						req.Dims = append(req.Dims, limit.Dim{Name: "route", Value: route})
+					}
+					got := counted(set, req)
+					for _, n := range got {
+						if runs != nil {
+							applied[[2]int{runs.line, pluginOf(plugins, n).line}] = true
+						}
+					}
+					if i == j || route == "" { // no route of another service, which a remark may mean all the same
+						checkPlugin(t, req, got, runs, plugins, result)
+					}
 				}
-				checkPlugin(t, set, req, runs, plugins, result)
+			}
+		}
+		for _, r := range result.Remarks {
+			for _, line := range linesOfBoth(r) {
+				if !applied[[2]int{r.Line, line}] {
+					t.Fatalf("line %d does not count beside line %d: %v, in\n%s\nfrom\n%s", line, r.Line, r.Text, result.File, text)
+				}
 			}
 		}
 	})
@@ -135,24 +154,44 @@ func runningPlugin(plugins []modelPlugin, consumer, route, service string) (runs
 	return runs
 }
 
+// linesOfBoth returns the lines of the plugins that count too, by a remark.
+func linesOfBoth(r Remark) (lines []int) {
+	_, named, found := strings.Cut(r.Text, "Kong runs this plugin in place of ")
+	if !found {
+		return nil
+	}
+	for _, word := range strings.FieldsFunc(named, func(c rune) bool { return c == ' ' || c == ',' || c == ';' }) {
+		if line, err := strconv.Atoi(word); err == nil {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// counted returns the counts of the limits that apply to a request.
+func counted(set *limit.Set, req *limit.Request) (counts []int64) {
+	for _, l := range set.Explain(req) {
+		if l.Applies && l.Limit.Action == limit.ActionLimit {
+			counts = append(counts, l.Limit.Params.Count)
+		}
+	}
+	return counts
+}
+
+// pluginOf returns the plugin that has a count.
+func pluginOf(plugins []modelPlugin, count int64) *modelPlugin {
+	return &plugins[slices.IndexFunc(plugins, func(p modelPlugin) bool { return slices.Contains(p.counts, count) })]
+}
+
 // checkPlugin checks the limits that apply to a request.
-func checkPlugin(t *rapid.T, set *limit.Set, req *limit.Request, runs *modelPlugin, plugins []modelPlugin, result Result) {
+func checkPlugin(t *rapid.T, req *limit.Request, got []int64, runs *modelPlugin, plugins []modelPlugin, result Result) {
 	want := []int64{}
 	if runs != nil {
 		want = append(want, runs.counts...)
 	}
-	got := []int64{}
-	for _, l := range set.Explain(req) {
-		if l.Applies && l.Limit.Action == limit.ActionLimit {
-			got = append(got, l.Limit.Params.Count)
-		}
-	}
 	for _, n := range got {
-		p := &plugins[slices.IndexFunc(plugins, func(p modelPlugin) bool { return slices.Contains(p.counts, n) })]
-		said := func(r Remark) bool {
-			_, lines, found := strings.Cut(r.Text, "Kong runs this plugin in place of ")
-			return found && r.Line == runs.line && slices.Contains(strings.FieldsFunc(lines, func(c rune) bool { return c == ' ' || c == ',' || c == ';' }), fmt.Sprint(p.line))
-		}
+		p := pluginOf(plugins, n)
+		said := func(r Remark) bool { return r.Line == runs.line && slices.Contains(linesOfBoth(r), p.line) }
 		if !slices.Contains(want, n) && (runs == nil || !slices.ContainsFunc(result.Remarks, said)) {
 			t.Fatalf("%v: a limit of line %d applies, and %v runs, in\n%s%v", req, p.line, runs, result.File, result.Remarks)
 		}

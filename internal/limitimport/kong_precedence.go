@@ -2,6 +2,7 @@ package limitimport
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,14 @@ type kongPlugin struct {
 	line   int
 	rank   int // Kong runs only the plugin of the highest rank of those that a request meets
 	limits []imported
-	both   []int // the lines of the plugins that Kong leaves out for this one, and that count here too
+	left   []kongLeft
+}
+
+// kongLeft is a limit of a plugin that Kong leaves out for another one, and that no allow lifts.
+type kongLeft struct {
+	line   int         // of the plugin that Kong leaves out
+	l      *imported   // its limit
+	region []condition // of the requests that both have
 }
 
 // kongRanks are the sets of entities that a plugin may have, in ascending order of precedence, see
@@ -61,8 +69,8 @@ func (k *kong) addPlugins() {
 			}
 		}
 	}
-	for _, p := range k.read {
-		k.remarkBoth(p)
+	for i := range k.read {
+		k.remarkBoth(&k.read[i], allows)
 	}
 	k.remarkLocal()
 	if k.compared > maxKongCompared {
@@ -174,7 +182,7 @@ type kongAllow struct {
 // their place.
 func (k *kong) allows() (allows []kongAllow) {
 	for i := range k.read {
-		k.read[i].both = nil
+		k.read[i].left = nil
 	}
 	seen := map[string]bool{}
 	k.pairs(func(winner, loser int, l *imported) {
@@ -184,7 +192,7 @@ func (k *kong) allows() (allows []kongAllow) {
 		switch {
 		case p.takesPlace(l), seen[at]:
 		case !p.countsAll() || len(allows) == maxKongAllows:
-			p.both = append(p.both, k.read[loser].line)
+			p.left = append(p.left, kongLeft{k.read[loser].line, l, allow.when})
 		default:
 			seen[at] = true
 			allow.id = kongID(allow.when, window(l)) + "-allow"
@@ -222,16 +230,49 @@ func (k *kong) isolateHidden(allows []kongAllow) bool {
 const mostNamedLines = 10
 
 // remarkBoth remarks on the plugins that Kong leaves out for another one, and that count here too.
-func (k *kong) remarkBoth(p kongPlugin) {
-	slices.Sort(p.both)
-	p.both = slices.Compact(p.both)
-	switch len(p.both) {
+func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {
+	lines := map[int]bool{}
+	for _, left := range p.left {
+		if !lines[left.line] && !k.outranked(p, left.region) && !k.lifted(left, allows) {
+			lines[left.line] = true
+		}
+	}
+	both := slices.Sorted(maps.Keys(lines))
+	switch len(both) {
 	case 0:
 	case 1:
-		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count", p.both[0])
+		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count", both[0])
 	default:
-		k.remark(p.line, "Kong runs this plugin in place of those on lines %s; here all of them count", namedLines(p.both))
+		k.remark(p.line, "Kong runs this plugin in place of those on lines %s; here all of them count", namedLines(both))
 	}
+}
+
+// outranked reports whether Kong runs another plugin in place of p for all requests of a region.
+func (k *kong) outranked(p *kongPlugin, region []condition) bool {
+	return slices.ContainsFunc(k.read, func(other kongPlugin) bool {
+		return k.look() && other.rank > p.rank && len(other.limits) > 0 && other.limits[0].covers(region)
+	})
+}
+
+// lifted reports whether another limit, or an allow, takes the place of one that Kong leaves out, for all requests.
+func (k *kong) lifted(left kongLeft, allows []kongAllow) bool {
+	lifts := func(other *imported) bool {
+		return k.look() && other.takesPlaceOf(left.l) && other.covers(left.region)
+	}
+	for i := range k.read {
+		for n := range k.read[i].limits {
+			if lifts(&k.read[i].limits[n]) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(allows, func(a kongAllow) bool { return lifts(&a.imported) })
+}
+
+// look counts a comparison for the remarks, and reports whether it is one of the first maxKongCompared.
+func (k *kong) look() bool {
+	k.looked++
+	return k.looked <= maxKongCompared
 }
 
 // remarkLocal remarks once on all plugins with the policy local.
