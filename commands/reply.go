@@ -100,7 +100,18 @@ func (r *reply) error(text string) {
 	r.buf = append(r.buf, '\r', '\n')
 }
 
-// pair appends a name and an integer or a text.
+// double appends a number, in RESP2 as a text.
+func (r *reply) double(v float64) {
+	if !r.resp3 {
+		r.bulk(strconv.FormatFloat(v, 'f', -1, 64))
+		return
+	}
+	r.buf = append(r.buf, ',')
+	r.buf = strconv.AppendFloat(r.buf, v, 'f', -1, 64)
+	r.buf = append(r.buf, '\r', '\n')
+}
+
+// pair appends a name and a number or a text.
 func (r *reply) pair(name string, value any) {
 	r.bulk(name)
 	switch v := value.(type) {
@@ -108,6 +119,8 @@ func (r *reply) pair(name string, value any) {
 		r.integer(v)
 	case int:
 		r.integer(int64(v))
+	case float64:
+		r.double(v)
 	case bool:
 		if v {
 			r.integer(1)

@@ -40,8 +40,13 @@ func otherList(word []byte) string {
 	return ""
 }
 
-// perSecond rounds a rate up, so that none looks like 0.
-func perSecond(rate float64) int64 { return int64(math.Ceil(rate)) }
+// perSecond rounds a rate up, so that none looks like 0, to hundredths or, from ten on, to a whole number.
+func perSecond(rate float64) float64 {
+	if rate < 10 {
+		return math.Ceil(rate*100) / 100
+	}
+	return math.Ceil(rate)
+}
 
 // topCommand replies with a map: the buckets requested most, those that deny most, those of shadow
 // limits that would, and the operations requested most.

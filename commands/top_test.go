@@ -3,6 +3,7 @@ package commands_test
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestTop(t *testing.T) {
 	}
 	got, _, _ := s.Serve(context.Background(), [][][]byte{{[]byte("RL.TOP"), []byte("1")}}, nil)
 	for _, want := range []string{
-		"*8\r\n$3\r\nhot\r\n*1\r\n*6\r\n$6\r\nbucket\r\n", "$6\r\ndenied\r\n*1\r\n*6\r\n$6\r\nbucket\r\n$35\r\nlg:t:{acme}:payments;s;op=POST /pay\r\n$8\r\nlimit_id\r\n$8\r\npayments\r\n$10\r\nper_second\r\n:",
+		"*8\r\n$3\r\nhot\r\n*1\r\n*6\r\n$6\r\nbucket\r\n", "$6\r\ndenied\r\n*1\r\n*6\r\n$6\r\nbucket\r\n$35\r\nlg:t:{acme}:payments;s;op=POST /pay\r\n$8\r\nlimit_id\r\n$8\r\npayments\r\n$10\r\nper_second\r\n$",
 	} {
 		if !bytes.Contains(got, []byte(want)) {
 			t.Errorf("RL.TOP answers %q, want %q in it", got, want)
@@ -55,5 +56,21 @@ func TestDenied(t *testing.T) {
 	}
 	if got := ask("RL.DENIED", "101"); got != "-ERR n must be an integer between 1 and 100\r\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestTopRates: the rate of one check is less than one a second, a text in RESP2 and a double in RESP3.
+func TestTopRates(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	ask := asking(t, newHandler(t, handlerOptions{now: func() time.Time { return now }}))
+	ask("RL.CHECK", "acme", "GET /", "-")
+	now = now.Add(8 * time.Second)
+	const row = "$2\r\nop\r\n$5\r\nGET /\r\n$10\r\nper_second\r\n"
+	if got := ask("RL.TOP"); !strings.Contains(got, row+"$4\r\n0.13\r\n") {
+		t.Errorf("RESP2: %q", got)
+	}
+	ask("HELLO", "3")
+	if got := ask("RL.TOP"); !strings.Contains(got, row+",0.13\r\n") {
+		t.Errorf("RESP3: %q", got)
 	}
 }

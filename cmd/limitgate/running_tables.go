@@ -42,6 +42,9 @@ func fieldText(reply any, name string) string {
 	if v == nil {
 		return ""
 	}
+	if number, ok := v.(float64); ok {
+		return strconv.FormatFloat(number, 'f', -1, 64)
+	}
 	return table.Printable(fmt.Sprint(v)) // keys of other limiters' commands may be any bytes
 }
 
