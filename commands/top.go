@@ -43,7 +43,7 @@ func otherList(word []byte) string {
 // perSecond rounds a rate up, so that none looks like 0, to hundredths or, from ten on, to a whole number.
 func perSecond(rate float64) float64 {
 	if rate < 10 {
-		return math.Ceil(rate*100) / 100
+		return math.Ceil(rate*100-1e-9) / 100 // 1.1 is a little more in binary
 	}
 	return math.Ceil(rate)
 }

@@ -214,8 +214,7 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		}
 		spec := limit.RuleSpec{Line: item.Line}
 		mapping(d, &spec, limitFields, item, at)
-		_, others := otherRate(item)
-		spec.RateUnread = spec.RateUnread || others || otherSlots(item) != ""
+		spec.RateUnread = spec.RateUnread || hasOtherRate(item) || otherSlots(item) != ""
 		if d.unreadable {
 			return nil
 		}

@@ -47,9 +47,9 @@ const (
 var requestKeys = []string{tenantConditionKey, tenantsKey, planKey, ipKey, userKey, priorityKey, byKey, whenKey}
 
 // folded returns a key in lower case without - and _, as limiters differ in how they write windowMs and window_ms.
-func folded(key string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
-}
+func folded(key string) string { return separators.Replace(strings.ToLower(key)) }
+
+var separators = strings.NewReplacer("_", "", "-", "")
 
 // knownKeys returns advice about an unknown key: the key that belongs in its place, or those that are known.
 func knownKeys(unknown, field string, names []string) string {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -8,18 +10,23 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// periodKeys are those of otherKeys whose values are periods. What a number means that has no unit depends on the key:
-// an empty text says that it is not known.
+// countKeys are those of otherKeys whose values are numbers of requests in a period that another key has.
+var countKeys = []string{"limit", "requests", "max", "maxrequests", "count", "quota", "points", "permits", "limitforperiod", "requestsperunit"}
+
+// periodKeys are those of otherKeys whose values are periods, with the unit of a number, or "" if a value has its own.
 var periodKeys = map[string]string{
-	"window": "", "period": "", "interval": "", "per": "", "duration": "", "unit": "", "limitrefreshperiod": "",
+	"window": "", "windowsize": "", "period": "", "interval": "", "per": "", "duration": "", "unit": "", "limitrefreshperiod": "",
 	"windowms": "ms", "windowseconds": "s",
 }
 
-// otherRate returns the rate that a limit has in keys of other limiters, such as 100/60s, or "" if it has none that is
-// clear. Others reports whether it has such keys.
-func otherRate(n *yaml.Node) (rate string, others bool) {
-	if n.Kind != yaml.MappingNode {
-		return "", false
+// clearPeriod matches periods that mean the same in a rate.
+var clearPeriod = regexp.MustCompile(`^([1-9][0-9]{0,8})?[smhd]$`)
+
+// otherRate returns the rate that a limit has in keys of other limiters, such as 100/60s. It returns "" if there is
+// none, or if it is not clear: it takes one number, one period and no other key of a rate.
+func otherRate(n *yaml.Node) string {
+	if n.Kind != yaml.MappingNode || hasKey(n, "algorithm") && resolveAlias(valueOf(n, "algorithm")).Value == "concurrency" {
+		return ""
 	}
 	count, period := "", ""
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -27,32 +34,52 @@ func otherRate(n *yaml.Node) (rate string, others bool) {
 		if otherKeys[key] != rateKey {
 			continue
 		}
-		others = true
-		value := resolveAlias(n.Content[i+1]).Value
+		to, value := &count, resolveAlias(n.Content[i+1]).Value
 		if unit, ok := periodKeys[key]; ok {
-			period = periodOf(value, unit)
-		} else {
-			count = value
-		}
-	}
-	rate = count + "/" + period
-	if !limit.IsRate(rate) {
-		return "", others
-	}
-	return rate, others
-}
-
-// periodOf returns a value of a key with its unit, as a rate has it. Words such as minute become their first letter.
-func periodOf(value, unit string) string {
-	switch word := strings.TrimSuffix(strings.ToLower(value), "s"); {
-	case unit == "ms":
-		seconds, whole := strings.CutSuffix(value, "000")
-		if !whole || seconds == "" {
+			to, value = &period, periodOf(value, unit)
+		} else if !slices.Contains(countKeys, key) {
 			return ""
 		}
+		if *to != "" {
+			return ""
+		}
+		*to = value
+	}
+	if rate := count + "/" + period; clearPeriod.MatchString(period) && limit.IsRate(rate) {
+		return rate
+	}
+	return ""
+}
+
+// hasOtherRate reports whether a limit has a key of other limiters in the place of its rate.
+func hasOtherRate(n *yaml.Node) bool {
+	if n.Kind != yaml.MappingNode {
+		return false
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		if otherKeys[folded(n.Content[i].Value)] == rateKey {
+			return true
+		}
+	}
+	return false
+}
+
+// periodOf returns a value of a key with its unit, as a rate has it, or a text that is no period. Words such as minute
+// become their first letter.
+func periodOf(value, unit string) string {
+	const none = "?"
+	if unit == "ms" {
+		seconds, whole := strings.CutSuffix(value, "000")
+		if !whole || seconds == "" {
+			return none
+		}
 		return seconds + "s"
-	case word == "second" || word == "minute" || word == "hour":
+	}
+	switch word := strings.TrimSuffix(strings.ToLower(value), "s"); word {
+	case "second", "minute", "hour", "day":
 		return word[:1]
+	case "":
+		return none
 	}
 	return value + unit
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -19,6 +20,7 @@ type fields[T any] map[string]func(d *limitsDecoder, to *T, n *yaml.Node, field 
 
 // mapping reads each entry of a mapping, and reports unknown and duplicate keys.
 func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, field string) {
+	meant := sync.OnceValue(func() string { return otherRate(resolveAlias(n)) })
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		read := known[key.Value]
 		if comment := foreignComment(key.Value, d.isJSON); read == nil && comment != "" {
@@ -38,7 +40,7 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			return
 		}
 		if read == nil && known["when"] != nil && otherKeys[folded(key.Value)] == rateKey {
-			if rate, _ := otherRate(resolveAlias(n)); rate != "" {
+			if rate := meant(); rate != "" {
 				d.fail(key, plain(field), "unknown key; write rate: %s, the number and its period in one", rate)
 				return
 			}

@@ -37,8 +37,8 @@ func (c *compiler) noteAllows() {
 // lifting describes the limit that allows at the level of b what a allows.
 func (l *Limit) lifting(b *Limit) string {
 	text := "a limit "
-	if l.Plan == "" && b.Plan != "" { // otherwise it stands where l stands
-		text += "in plan " + b.Plan + " "
+	if plan := cmp.Or(l.Plan, b.Plan); plan != "" {
+		text += "in plan " + plan + " "
 	}
 	text += "with by: [" + strings.Join(b.Level(), ", ") + "], "
 	if b.Group != "" {
@@ -89,9 +89,9 @@ func (l *Limit) namesTenant() bool {
 }
 
 // hasOwn reports whether another limit is one for requests that l allows, in place of those that l lifts: it counts
-// nothing else, or has conditions of l alone, and all of them or one on the caller.
+// nothing else there, or has conditions of l alone, and all of them or one on the caller.
 func (l *Limit) hasOwn(b *Limit) bool {
-	if len(b.when) > 0 && b.within(l) {
+	if (l.Plan == "" || l.Plan == b.Plan) && len(b.when) > 0 && b.within(l) { // a limit of the conditions of both would tie
 		return true
 	}
 	ofCaller := slices.ContainsFunc(b.when, func(c condition) bool { return c.name != "op" })

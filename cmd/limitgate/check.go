@@ -76,6 +76,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if *peek {
 		name = "RL.PEEK"
 	}
+	asked := time.Now()
 	d, err := askDecision(client.Do(ctx, wordsOf(name, fs.Args())...))
 	if err != nil {
 		return fail(env, fmt.Errorf("check: %w", explainDial(*addr, err)))
@@ -84,7 +85,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	if ignoresPassword(ctx, client) {
 		printWarnings(env, fs.Name(), []string{fmt.Sprintf("--password-file has no effect: the limitgate at %s asks the default user for no password", *addr)})
 	}
-	warnings := d.explain(ctx, client, fs.Args())
+	warnings := d.explain(ctx, client, fs.Args(), asked)
 	printWarnings(env, fs.Name(), warnings)
 	if *asJSON {
 		_ = json.NewEncoder(env.stdout).Encode(d)
@@ -106,11 +107,10 @@ func (d *decision) refused() bool {
 const explainTimeout = time.Second
 
 // explain asks RL.EXPLAIN about the verdict on a refusal and the spread of a denial, and returns the warnings
-// about the request. A user who may check need not have the right to ask: all of that is unknown then.
-func (d *decision) explain(ctx context.Context, client *redis.Client, args []string) (warnings []string) {
+// about the request. Asked is when the decision was asked for. A user who may check need not have the right to ask: all of that is unknown then.
+func (d *decision) explain(ctx context.Context, client *redis.Client, args []string, asked time.Time) (warnings []string) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	asked := time.Now()
 	reply, err := client.Do(ctx, wordsOf("RL.EXPLAIN", args)...).Result()
 	if err != nil {
 		return nil

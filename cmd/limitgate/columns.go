@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"os"
@@ -32,8 +33,17 @@ func printColumns(w io.Writer, rows [][]string) {
 	_, _ = io.WriteString(w, text)
 }
 
-// widthOf returns the number of columns of a terminal, or 0 if w is none.
+// page is what is written at once to a terminal of a width, or to something else with the width 0.
+type page struct {
+	bytes.Buffer
+	width int
+}
+
+// widthOf returns the number of columns of a terminal or of a page for one, or 0 if w is none.
 func widthOf(w io.Writer) int {
+	if p, ok := w.(*page); ok {
+		return p.width
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return 0

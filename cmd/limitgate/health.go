@@ -180,15 +180,18 @@ type readinessBody struct {
 	} `json:"shards"`
 }
 
-// storeFault returns the error of the first node that does not decide, or "".
+// storeFault says for what the backstop decides, by the first node that does not, and why; or "".
 func (r *readinessBody) storeFault() string {
 	for _, sh := range r.Shards {
 		if sh.Breaker != "" && sh.Breaker != breaker.Closed.String() {
-			return sh.Addr + ": " + cmp.Or(sh.Error, "its breaker is "+sh.Breaker)
+			return "for " + sh.Addr + ": " + cmp.Or(sh.Error, "its breaker is "+sh.Breaker)
 		}
 	}
+	if r.Fault != "" && len(r.Shards) > 0 {
+		return "for a node: " + r.Fault
+	}
 	if r.Fault != "" {
-		return "a node: " + r.Fault
+		return "everything: " + r.Fault
 	}
 	return ""
 }
@@ -204,7 +207,7 @@ func (r *readinessBody) line() string {
 		limits += fmt.Sprintf(" (of Envoy: %.512s)", table.Printable(r.RLS))
 	}
 	if fault := r.storeFault(); fault != "" {
-		but = fmt.Sprintf(", but the backstop decides for %.512s; ", table.Printable(fault))
+		but = fmt.Sprintf(", but the backstop decides %.512s; ", table.Printable(fault))
 	}
 	return fmt.Sprintf("ready%s%s, store %.256s", but, limits, table.Printable(r.Store))
 }

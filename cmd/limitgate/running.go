@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,8 +99,8 @@ client may try again.
 
 Usage: limitgate denied [flags] [NUMBER]
 
-They are a sample: at most a hundred a second, and one a second of each limit, tenant and
-operation. Addresses are hashed.` + runningAbout,
+They are a sample: a hundred a second and up to fifty more at once, and one a second of each
+limit, tenant and operation. Addresses are hashed.` + runningAbout,
 	examples: []string{"limitgate denied 20"},
 	words:    rowsOf("RL.DENIED"),
 	print:    printDenied,
@@ -264,7 +263,7 @@ func (c runningCommand) show(w io.Writer, args []string, reply any, asJSON, fres
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(reply)
 	}
-	var page bytes.Buffer
+	page := page{width: widthOf(w)}
 	if fresh {
 		page.WriteString("\x1b[H\x1b[2J") // one write, so that the screen does not flicker
 	}

@@ -46,14 +46,16 @@ type Denial struct {
 	Trial bool
 }
 
-// Ring keeps a sample of the last denials: at most a hundred a second, up to fifty of them at once, and one a second of
-// each limit, tenant and operation. It is safe for concurrent use.
+// Ring keeps a sample of the last denials: a hundred a second and up to fifty more at once, and one a second of each
+// limit, tenant and operation. It is safe for concurrent use.
 type Ring struct {
 	addrs  *limit.AddrHasher
 	log    *slog.Logger
 	seed   maphash.Seed
 	booked atomic.Int64     // until when the sample is full but for atOnce denials, in microseconds
 	recent [4 * Kept]recent // by hash
+
+	sampling sync.Mutex // guards writes to booked and recent
 
 	mu   sync.Mutex // guards the fields below
 	kept [Kept]Denial
@@ -119,33 +121,37 @@ func (r *Ring) inSample(req *limit.Request, denying int, items []limit.Item, now
 		hash += 5 * maphash.String(r.seed, items[denying].Limit.ID)
 	}
 	seen := &r.recent[hash%uint64(len(r.recent))]
-	if since := now - seen.at.Load(); seen.hash.Load() == hash && since >= 0 && since < repeat {
+	if seen.repeats(hash, now) || r.isFull(now) { // most of a flood takes no lock
 		return false
 	}
-	if !r.book(now) {
+	r.sampling.Lock()
+	defer r.sampling.Unlock()
+	if seen.repeats(hash, now) || r.isFull(now) {
 		return false
 	}
+	r.booked.Store(r.from(now) + spacing)
 	seen.hash.Store(hash)
 	seen.at.Store(now)
 	return true
 }
 
-// book reports whether the sample has room for a denial, and takes it. It is the generic cell rate algorithm.
-func (r *Ring) book(now int64) bool {
-	for {
-		booked := r.booked.Load()
-		from := max(booked, now)
-		if booked-now > 2*atOnce*spacing { // the clock was set back
-			from = now
-		}
-		if from+spacing-now > atOnce*spacing {
-			return false
-		}
-		if r.booked.CompareAndSwap(booked, from+spacing) {
-			return true
-		}
-	}
+// repeats reports whether a denial with the hash was recorded a moment ago.
+func (r *recent) repeats(hash uint64, now int64) bool {
+	since := now - r.at.Load()
+	return r.hash.Load() == hash && since >= 0 && since < repeat
 }
+
+// from returns the time that the next denial books from, by the generic cell rate algorithm.
+func (r *Ring) from(now int64) int64 {
+	booked := r.booked.Load()
+	if booked-now > 2*atOnce*spacing { // the clock was set back
+		return now
+	}
+	return max(booked, now)
+}
+
+// isFull reports whether the sample has no room for a denial.
+func (r *Ring) isFull(now int64) bool { return r.from(now)+spacing-now > atOnce*spacing }
 
 // record keeps a denial.
 func (r *Ring) record(found *Denial, req *limit.Request) {

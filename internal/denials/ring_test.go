@@ -323,3 +323,23 @@ func BenchmarkFlood(b *testing.B) {
 		r.Observe(noTrial, req, int64(i), d, items) // a million a second
 	}
 }
+
+// TestConcurrentRepeats: equal denials at one time are one of the sample.
+func TestConcurrentRepeats(t *testing.T) {
+	d, items := denied(payments)
+	for range 300 {
+		r := newRing(t, nil)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 50 {
+					r.Observe(noTrial, &limit.Request{Tenant: "one"}, second, d, items)
+				}
+			})
+		}
+		all.Wait()
+		if n := len(r.Last(9)); n != 1 {
+			t.Fatalf("kept %d", n)
+		}
+	}
+}

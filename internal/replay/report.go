@@ -127,9 +127,15 @@ func hasShadow(set *limit.Set, id string) bool {
 	return slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.ID == id && l.Mode == limit.ModeShadow })
 }
 
-// onlyAllow reports whether all limits with the id have action: allow. One of another plan may have a rate.
-func onlyAllow(set *limit.Set, id string) bool {
-	return !slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.ID == id && l.Action != limit.ActionAllow })
+// counting returns the ids of limits that count requests: another one of the same id may have action: allow.
+func counting(set *limit.Set) map[string]bool {
+	ids := map[string]bool{}
+	for _, l := range set.All() {
+		if l.Action != limit.ActionAllow {
+			ids[l.ID] = true
+		}
+	}
+	return ids
 }
 
 // add counts one request.
@@ -257,9 +263,10 @@ func (t *tally) finish(s *source) *Report {
 	r := &t.report
 	r.TopDenied = t.top(topShown)
 	r.Limits = make([]LimitReport, 0, len(t.limits))
+	counts := counting(t.set)
 	for i := range t.limits {
 		l := &t.limits[i]
-		if l.Requests == 0 && onlyAllow(t.set, l.ID) {
+		if !counts[l.ID] {
 			r.Allowing = append(r.Allowing, l.ID)
 			continue
 		}
