@@ -118,6 +118,7 @@ func (s *Store) Run(ctx context.Context) error {
 			if !s.anyOpen() && !s.isEmpty() {
 				continue
 			}
+			s.probeIdle(ctx)
 		case <-s.reload:
 		}
 		s.reloadTopology(ctx, &wg)
