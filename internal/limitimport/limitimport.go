@@ -260,3 +260,14 @@ func word(text string) string {
 
 // maxWord bounds the names that are made of a configuration.
 const maxWord = 64
+
+// secretWords are the parts of names of headers whose values are secrets.
+var secretWords = []string{"auth", "cookie", "key", "token", "secret", "password", "session"}
+
+// hashOf asks for a hash in the place of a secret, by the name of its dimension, or returns "".
+func hashOf(dimension string) string {
+	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(strings.ToLower(dimension), word) }) {
+		return ", as a hash (names of buckets have it as it is sent; /check hashes headers)"
+	}
+	return ""
+}

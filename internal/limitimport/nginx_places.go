@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -166,6 +167,21 @@ func (n *nginx) longer(other, in *nginxContext) []*nginxContext {
 	return out
 }
 
+// liftedBy says how to lift the limit of a limit_req for a region of a location.
+func (r *limitRequest) liftedBy(c *nginxContext, region []condition) string {
+	allow := r.limit.allow()
+	allow.id, allow.when = fmt.Sprintf("%s-%d", allow.id, c.location.line), region
+	switch {
+	case c.location.isRegexp():
+		return "a limits file has no regular expressions"
+	case !allow.takesPlaceOf(&r.limit):
+		return "write a limit for it"
+	}
+	var b strings.Builder
+	allow.write(&b, "")
+	return "to lift it there, write " + strings.TrimSpace(b.String())
+}
+
 // remarkBesideOf remarks on a location that nginx matches before that of a limit_req, for requests of a region,
 // which have others there.
 func (n *nginx) remarkBesideOf(r *limitRequest, c *nginxContext, region []condition, others []*limitRequest) {
@@ -175,7 +191,7 @@ func (n *nginx) remarkBesideOf(r *limitRequest, c *nginxContext, region []condit
 	case admits:
 		n.remark(c.location.line, "nginx matches location %s before %s, where limit_req_dry_run admits all: here its requests are admitted too; write a limit for it", path, limit.Shorten(at.path))
 	case n.counts(&r.limit, region):
-		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: write a limit for it", path, limit.Shorten(at.path), limit.Shorten(r.zone))
+		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: %s", path, limit.Shorten(at.path), limit.Shorten(r.zone), r.liftedBy(c, region))
 	}
 }
 
