@@ -36,17 +36,3 @@ func credentials(header string) (name, password string, ok bool) {
 	}
 	return "", "", false
 }
-
-// credentialWords are the parts of names of headers that have secrets.
-var credentialWords = []string{"auth", "cookie", "key", "token", "secret", "password", "session"}
-
-// isCredential reports whether a header's name says that its value is a secret.
-func isCredential(header string) bool {
-	header = strings.ToLower(header)
-	for _, word := range credentialWords {
-		if strings.Contains(header, word) {
-			return true
-		}
-	}
-	return false
-}

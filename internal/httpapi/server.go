@@ -101,9 +101,9 @@ func New(opts Options) *Server {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	s := &Server{opts: opts, tenantHashed: isCredential(opts.TenantHeader), exposed: opts.Format.Exposed(), ctx: context.Background()}
+	s := &Server{opts: opts, tenantHashed: httpfields.IsCredential(opts.TenantHeader), exposed: opts.Format.Exposed(), ctx: context.Background()}
 	for _, d := range opts.DimHeaders {
-		s.dimHashed = append(s.dimHashed, isCredential(d.Header))
+		s.dimHashed = append(s.dimHashed, httpfields.IsCredential(d.Header))
 	}
 	s.warnings.log = opts.Log
 	s.http = &fasthttp.Server{

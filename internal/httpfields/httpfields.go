@@ -1,4 +1,4 @@
-// Package httpfields makes the HTTP header fields that tell a client of its limit.
+// Package httpfields makes the HTTP header fields that tell a client of its limit, and knows those that have secrets.
 package httpfields
 
 import (

@@ -310,7 +310,7 @@ var table = map[string]row{
 	},
 	"internal/limitimport": {
 		reason:  "turns text into text: it knows the syntax of limits files, not their meaning, and takes suggestions and bounds of limit; config describes broken YAML",
-		imports: []string{"internal/rlsconfig", "config", "limit", "limit/bucket"},
+		imports: []string{"internal/rlsconfig", "internal/httpfields", "config", "limit", "limit/bucket"},
 	},
 	"internal/rlsenv": {
 		reason:  "reads the environment of other software, which it receives as text",

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/limitgate/limitgate/internal/httpfields"
 )
 
 // Result is a limits file, and what it does not say.
@@ -261,12 +263,9 @@ func word(text string) string {
 // maxWord bounds the names that are made of a configuration.
 const maxWord = 64
 
-// secretWords are the parts of names of headers whose values are secrets.
-var secretWords = []string{"auth", "cookie", "key", "token", "secret", "password", "session"}
-
-// hashOf asks for a hash in the place of a secret, by the name of its dimension, or returns "".
-func hashOf(dimension string) string {
-	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(strings.ToLower(dimension), word) }) {
+// hashOf asks for a hash in the place of the value of a header, if that is a secret, or returns "".
+func hashOf(header string) string {
+	if httpfields.IsCredential(header) {
 		return ", as a hash (names of buckets have it as it is sent; /check hashes headers)"
 	}
 	return ""
