@@ -20,36 +20,27 @@ type fields[T any] map[string]func(d *limitsDecoder, to *T, n *yaml.Node, field 
 
 // mapping reads each entry of a mapping, and reports unknown and duplicate keys.
 func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, field string) {
-	meant := sync.OnceValue(func() string { return otherRate(resolveAlias(n)) })
+	meant := sync.OnceValue(func() string { return otherRate(resolveAlias(n)) }) // once: a mapping may have many such keys
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
-		read := known[key.Value]
-		if comment := foreignComment(key.Value, d.isJSON); read == nil && comment != "" {
+		if read := known[key.Value]; read != nil {
+			read(d, to, value, field)
+			return
+		}
+		comment, missing, ofLimit := foreignComment(key.Value, d.isJSON), spaceMissing(key, value), known["when"] != nil
+		switch {
+		case comment != "":
 			d.fail(key, plain(field), "%s", comment)
-			return
-		}
-		if missing := spaceMissing(key, value); read == nil && missing != "" {
+		case missing != "":
 			d.fail(key, plain(field), "%s", missing)
-			return
-		}
-		if read == nil && endsByComma(key, value) {
+		case endsByComma(key, value):
 			d.fail(key, plain(field), "a comma ends a value in braces: write numbers without commas, rate: 1000/s")
-			return
-		}
-		if read == nil && key.Value != "" && key.Value == otherSlots(resolveAlias(n)) {
+		case key.Value != "" && key.Value == otherSlots(resolveAlias(n)):
 			d.fail(key, plain(field), "unknown key; %s", meantSlots(value))
-			return
-		}
-		if read == nil && known["when"] != nil && otherKeys[folded(key.Value)] == rateKey {
-			if rate := meant(); rate != "" {
-				d.fail(key, plain(field), "unknown key; write rate: %s, the number and its period in one", rate)
-				return
-			}
-		}
-		if read == nil {
+		case ofLimit && otherKeys[folded(key.Value)] == rateKey && meant() != "":
+			d.fail(key, plain(field), "unknown key; write rate: %s, the number and its period in one", meant())
+		default:
 			d.fail(key, plain(field), "unknown key; %s", knownKeys(key.Value, field, slices.Sorted(maps.Keys(known))))
-			return
 		}
-		read(d, to, value, field)
 	})
 }
 
