@@ -55,9 +55,7 @@ type Ring struct {
 	booked atomic.Int64     // until when the sample is full but for atOnce denials, in microseconds
 	recent [4 * Kept]recent // by hash
 
-	sampling sync.Mutex // guards writes to booked and recent
-
-	mu   sync.Mutex // guards the fields below
+	mu   sync.Mutex // guards the fields below, and writes to booked and recent
 	kept [Kept]Denial
 	next int // the number of denials so far
 }
@@ -124,8 +122,8 @@ func (r *Ring) inSample(req *limit.Request, denying int, items []limit.Item, now
 	if seen.repeats(hash, now) || r.isFull(now) { // most of a flood takes no lock
 		return false
 	}
-	r.sampling.Lock()
-	defer r.sampling.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if seen.repeats(hash, now) || r.isFull(now) {
 		return false
 	}
