@@ -107,7 +107,8 @@ func (d *decision) refused() bool {
 const explainTimeout = time.Second
 
 // explain asks RL.EXPLAIN about the verdict on a refusal and the spread of a denial, and returns the warnings
-// about the request. Asked is when the decision was asked for. A user who may check need not have the right to ask: all of that is unknown then.
+// about the request. Asked is the time before the decision was asked for: the wait of RL.EXPLAIN is shorter by what
+// has passed since. A user who may check need not have the right to ask, and all of that is unknown then.
 func (d *decision) explain(ctx context.Context, client *redis.Client, args []string, asked time.Time) (warnings []string) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()

@@ -81,7 +81,7 @@ func blocks(rows [][]string, width int) string {
 			}
 			value = name + ": " + value
 			switch n := utf8.RuneCountInString(value); {
-			case used <= len("* "):
+			case used <= len("* "): // the line has nothing but a mark
 				used += n
 			case used+len(blockGap)+n <= width:
 				b.WriteString(blockGap)

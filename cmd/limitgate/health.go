@@ -180,7 +180,7 @@ type readinessBody struct {
 	} `json:"shards"`
 }
 
-// storeFault says for what the backstop decides, by the first node that does not, and why; or "".
+// storeFault returns what the backstop decides in place of the store, with the error, or "" if it decides nothing.
 func (r *readinessBody) storeFault() string {
 	for _, sh := range r.Shards {
 		if sh.Breaker != "" && sh.Breaker != breaker.Closed.String() {

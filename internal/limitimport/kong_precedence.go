@@ -15,7 +15,7 @@ type kongPlugin struct {
 	line   int
 	rank   int // Kong runs only the plugin of the highest rank of those that a request meets
 	limits []imported
-	left   []kongLeft
+	left   []kongLeft // the limits that Kong leaves out for this one, and that may count here too
 }
 
 // kongLeft is a limit of a plugin that Kong leaves out for another one, and that no allow lifts.

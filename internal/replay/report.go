@@ -127,7 +127,7 @@ func hasShadow(set *limit.Set, id string) bool {
 	return slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.ID == id && l.Mode == limit.ModeShadow })
 }
 
-// counting returns the ids of limits that count requests: another one of the same id may have action: allow.
+// counting returns the ids of limits that count requests. A limit of another plan with the same id may have action: allow.
 func counting(set *limit.Set) map[string]bool {
 	ids := map[string]bool{}
 	for _, l := range set.All() {
