@@ -17,9 +17,9 @@ const pauseEvery = 64
 func (c *compiler) compileRulesets() {
 	for _, spec := range c.doc.Plans {
 		p := c.plans[spec.Name.Value]
-		c.set.byPlan[spec.Name.Value] = c.ruleset(spec.Name.Value, p.limits, spec.Name.Line)
+		c.set.byPlan[spec.Name.Value] = c.ruleset(spec.Name.Value, p.limits, layerShared, spec.Name.Line)
 	}
-	c.set.defaultPlan = c.ruleset("", nil, 1)
+	c.set.defaultPlan = c.ruleset("", nil, layerShared, 1)
 	if d := c.doc.DefaultPlan; d.Set() {
 		if r := c.set.byPlan[d.Value]; r != nil {
 			c.set.defaultPlan = r
@@ -102,7 +102,7 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 		c.override(spec, &spec.Overrides[i], p, limits)
 	}
 	c.warnLifted(spec, limits)
-	c.tenants[spec.Name.Value] = c.ruleset(planName, limits, spec.Name.Line)
+	c.tenants[spec.Name.Value] = c.ruleset(planName, limits, layerOverride, spec.Name.Line)
 }
 
 // override replaces one of limits by the tenant's override of it.
@@ -238,8 +238,9 @@ func merge(base, o *RuleSpec) RuleSpec {
 	return m
 }
 
-// ruleset groups limits, with the shared ones, by level and group.
-func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset {
+// ruleset groups limits, with the shared ones, by level and group. It looks for ties from a layer on: of the limits of a tenant
+// only the overrides are not those of its plan, in which the others were compared.
+func (c *compiler) ruleset(planName string, limits []*Limit, tieLayer int8, line int) *ruleset {
 	r := &ruleset{plan: planName}
 	index := map[string]int{}
 	for _, l := range slices.Concat(limits, c.shared) {
@@ -262,7 +263,11 @@ func (c *compiler) ruleset(planName string, limits []*Limit, line int) *ruleset 
 	for i := range r.groups {
 		g := r.groups[i].candidates
 		slices.SortStableFunc(g, compareTurn)
-		c.checkTies(g)
+		below := slices.IndexFunc(g, func(l *Limit) bool { return l.layer < tieLayer })
+		if below < 0 {
+			below = len(g)
+		}
+		c.checkTies(g[:below])
 	}
 	c.checkLevels(r, line)
 	return r

@@ -84,3 +84,51 @@ func TestNarrowestBlock(t *testing.T) {
 		}
 	}
 }
+
+// TestTiesOfOverrides checks that the overrides of a tenant are compared with each other: two limits of a plan of which one
+// is in shadow mode tie for the tenant that enforces both.
+func TestTiesOfOverrides(t *testing.T) {
+	for _, c := range []struct {
+		overrides string
+		tie       bool
+	}{
+		{`a: {mode: enforce}, b: {mode: enforce}`, true},
+		{`a: {mode: shadow}, b: {mode: enforce}`, false},
+		{`a: {rate: 5/s}`, false},
+		{`b: {mode: enforce}`, false}, // an override stands before the limits of the plan
+	} {
+		file := fmt.Sprintf(`
+version: 1
+default_plan: free
+plans:
+  free:
+    - {id: a, by: [tenant], rate: 1/s}
+    - {id: b, by: [tenant], rate: 2/s, mode: shadow}
+tenants:
+  acme: {plan: free, overrides: {%s}}
+`, c.overrides)
+		_, _, err := config.ParseLimits("test.yaml", []byte(file), limit.CompileOptions{})
+		const tie = `limits "a" (line 9) and "b" (line 9) are equally specific`
+		if (err != nil) != c.tie || c.tie && !strings.Contains(err.Error(), tie) {
+			t.Errorf("overrides %s: %v, want a tie = %v", c.overrides, err, c.tie)
+		}
+	}
+}
+
+// BenchmarkCompileOverrides measures compiling a plan of 2,000 limits of one level with 100 tenants that each override one.
+func BenchmarkCompileOverrides(b *testing.B) {
+	var file strings.Builder
+	file.WriteString("version: 1\ndefault_plan: p\nplans:\n  p:\n")
+	for i := range 2000 {
+		fmt.Fprintf(&file, "    - {id: l%d, by: [tenant], when: {op: \"GET /r%d\"}, rate: 100/m}\n", i, i)
+	}
+	file.WriteString("tenants:\n")
+	for i := range 100 {
+		fmt.Fprintf(&file, "  t%d: {plan: p, overrides: {l%d: {rate: 200/m}}}\n", i, i)
+	}
+	for b.Loop() {
+		if _, _, err := config.ParseLimits("test.yaml", []byte(file.String()), limit.CompileOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
