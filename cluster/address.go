@@ -220,7 +220,7 @@ func Explain(err error) string {
 }
 
 // OtherNodes is the advice about the only address of a store, where it is that of a node.
-const OtherNodes = "name several nodes of a Redis Cluster, separated by commas"
+const OtherNodes = "if it is a node of a Redis Cluster, name several nodes, separated by commas"
 
 // IsNode reports whether an address has an IP address as its host: a name may lead to any node of a cluster.
 func IsNode(addr string) bool {

@@ -60,8 +60,13 @@ func ParseRequest(words []string) (limit.Request, error) {
 	for _, w := range words {
 		args = append(args, []byte(w))
 	}
-	if len(args) < 4 {
-		return req, errors.New(`tenant, op and ip are needed: for example acme "GET /x" 203.0.113.7`)
+	switch len(words) {
+	case 0:
+		return req, errors.New("tenant, op and ip are needed: " + exampleRequest)
+	case 1:
+		return req, errors.New("the op and ip are missing behind the tenant: " + exampleRequest)
+	case 2:
+		return req, errors.New("the ip is missing behind the op, or - for none: " + exampleRequest)
 	}
 	s := Session{scratch: new(scratch), user: users.Unrestricted} // for the memory of the dimensions
 	if errReply := s.parseCheck(args, &req, &options{}); errReply != "" {
@@ -69,6 +74,8 @@ func ParseRequest(words []string) (limit.Request, error) {
 	}
 	return req, nil
 }
+
+const exampleRequest = `for example acme "GET /x" 203.0.113.7`
 
 // tenantRequired is the error for a - of a user that is not bound to one tenant.
 const tenantRequired = "ERR tenant required: name one, as - works only for a user of one tenant"

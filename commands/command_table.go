@@ -196,6 +196,9 @@ func (h *Handler) meant(args [][]byte) string {
 	if dataCommands[word] {
 		return noData
 	}
+	if name, _, joined := strings.Cut(word, " "); joined && h.table[name] != nil {
+		return "; " + strings.ToUpper(name) + " and its arguments came as one word: send each as a word, without quotes around them all"
+	}
 	if strings.HasPrefix(word, "cl") && limit.Nearest(word, []string{"cl.throttle"}) != "" {
 		return "; did you mean CL.THROTTLE?"
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -29,7 +30,7 @@ func readFlags(t settings, args []string) (src *source, rest []string, help bool
 		}
 		switch {
 		case r == nil:
-			src.failUnknownFlag(t, "--"+name)
+			src.failUnknownFlag(t, "--"+name, text)
 			continue
 		case !hasText && !isSwitch:
 			src.fail(0, "flag --%s: the value is missing; write --%[1]s=%s", name, r.value.arg)
@@ -51,10 +52,13 @@ func looksLikeFlag(word string) bool {
 	return len(word) > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9')
 }
 
-func (src *source) failUnknownFlag(t settings, flag string) {
+func (src *source) failUnknownFlag(t settings, flag, value string) {
 	hint := "limitgate serve --help lists them"
 	if meant := MeantFlag(flag, t.keys((*setting).flag, flagsOnly)); meant != "" {
 		hint = "did you mean " + meant + "?"
+		if _, err := strconv.ParseUint(value, 10, 16); err == nil && meant == "--listen" {
+			hint = "did you mean --listen=127.0.0.1:" + value + "?"
+		}
 		if meant == "--redis" && strings.Contains(flag, "cluster") {
 			hint += " It takes the nodes of a cluster: --redis=HOST:PORT,..."
 		}

@@ -227,7 +227,8 @@ var mistakes = []struct {
 	// Of a list that is given twice a person may mean both.
 	{args: "--redis a:1 --redis b:2", want: "flag --redis: it is given twice; write one list with commas, --redis=HOST:PORT,..."},
 	// Names of flags in other programs.
-	{args: "--port 6380", want: "flag --port: unknown flag; did you mean --listen?"},
+	{args: "--port 6380", want: "flag --port: unknown flag; did you mean --listen=127.0.0.1:6380?"},
+	{args: "--port localhost", want: "flag --port: unknown flag; did you mean --listen?"},
 	{args: "-host x", want: "flag --host: unknown flag; did you mean --listen?"},
 	{args: "-password x", want: "flag --password: unknown flag; did you mean --redis-password-file?"},
 	{args: "--cluster x", want: "flag --cluster: unknown flag; did you mean --redis? It takes the nodes of a cluster: --redis=HOST:PORT,..."},

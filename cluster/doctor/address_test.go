@@ -59,7 +59,7 @@ func TestInspectUnusable(t *testing.T) {
 	})
 	t.Run("one node of a cluster", func(t *testing.T) {
 		c := redistest.StartCluster(t, 3, 0)
-		const advice = "name several nodes of a Redis Cluster"
+		const advice = "name several nodes"
 		inspect(t, c.Nodes[0].Addr).expect(t, SeverityNote, "address", advice)
 		if r := inspect(t, c.Nodes[0].Addr, c.Nodes[1].Addr); strings.Contains(r.text(), advice) {
 			t.Errorf("two nodes: %s", r.text())

@@ -94,7 +94,7 @@ func (r *Report) checkAddresses() {
 		}
 	}
 	if r.oneNode() && len(r.Masters) > 1 {
-		r.find(SeverityNote, "address", "a proxy that starts while this node is down does not find the cluster: "+cluster.OtherNodes, r.Addresses[0].Addr)
+		r.find(SeverityNote, "address", "a proxy that starts while this node is down does not find the cluster: name several nodes, separated by commas", r.Addresses[0].Addr)
 	}
 }
 

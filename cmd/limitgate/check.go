@@ -56,10 +56,6 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "limitgate check: %v\n", err)
 		return exitUsage
 	}
-	if fs.NArg() < 3 {
-		fmt.Fprintln(env.stderr, "limitgate check: tenant, op and ip are needed: for example limitgate check acme - 203.0.113.7")
-		return exitUsage
-	}
 	req, err := commands.ParseRequest(ownTenantNamed(fs.Args()))
 	if err != nil {
 		fmt.Fprintf(env.stderr, "limitgate check: %v\n", err)

@@ -290,7 +290,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 			config.Quote(path), filepath.Dir(path), request)
 		return exitUsage
 	}
-	if fs.NArg() < 4 {
+	if fs.NArg() == 0 {
 		fmt.Fprintln(env.stderr, `limitgate limits explain: a file, tenant, op and ip are needed: limitgate limits explain limits.yaml acme "POST /v1/payments" 203.0.113.7`)
 		return exitUsage
 	}

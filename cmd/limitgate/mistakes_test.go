@@ -98,13 +98,13 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "--dim", "user=ann"}, "unknown flag --dim; write DIM NAME VALUE behind the ip"},
 		{[]string{"check", "acme", "-", "-", "--cost", "3"}, "unknown flag --cost; the cost stands behind the ip, without a name; limitgate"},
 		{[]string{"serve", "--listen", "127.0.0.1:7399", "--admin", "127.0.0.1:7399"}, "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
-		{[]string{"serve", "--port", "6380"}, "flag --port: unknown flag; did you mean --listen?"},
+		{[]string{"serve", "--port", "6380"}, "flag --port: unknown flag; did you mean --listen=127.0.0.1:6380?"},
 		{[]string{"serve", "-password", "x"}, "flag --password: unknown flag; did you mean --redis-password-file?"},
 		{[]string{"serve", "limits.yaml"}, `"limits.yaml" is not a flag; write --limits in front of it; limitgate serve --help lists them`},
 		{[]string{"serve", "dynamodb://limits"}, "write --limits in front of it"},
 		{[]string{"check", "acme", "-", "-", "--json=maybe"}, "flag --json takes no value; write the flag alone, or leave it out"},
 		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
-		{[]string{"explain", "acme"}, `tenant, op and ip are needed: for example acme "GET /x" 203.0.113.7`},
+		{[]string{"explain", "acme"}, `the op and ip are missing behind the tenant: for example acme "GET /x" 203.0.113.7`},
 		{[]string{"check", "acme", "-", "-", "--tls", "--tls-cert", "x"}, "a certificate needs its key: set --tls-key"},
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {

@@ -70,7 +70,7 @@ func (r *runner) checkReady() error {
 		return fmt.Errorf("send check: %w", r.first)
 	}
 	if r.all.Sources[sourceStore]*2 < r.all.Checks {
-		return fmt.Errorf("the store decides too few checks of tenant %s (%s): it needs limits in the store without a lease, for more than %d checks a second",
+		return fmt.Errorf("the store decides too few checks of tenant %s (%s): its limits must be in the store without a lease, and admit more than the %d checks a second of --rate",
 			Tenant, r.all.sources(), r.Rate)
 	}
 	return nil
