@@ -3,6 +3,8 @@ package limit
 import (
 	"fmt"
 	"math"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // TotalRate is the rate, in units a second, that limits admit of all tenants together.
@@ -44,8 +46,19 @@ func (s *Set) TotalRate() TotalRate {
 	case plan != "":
 		return TotalRate{roundUp(largest), fmt.Sprintf("plan %s admits of one tenant, and some tenants have no limit that holds all their requests", plan)}
 	default:
-		return TotalRate{Why: "no limit bounds all that a tenant takes in a second, as quotas of a day or more and limits with a cost of their own do not count"}
+		return TotalRate{Why: s.whyNoRate()}
 	}
+}
+
+// whyNoRate returns the reason why no plan bounds the rate of a tenant.
+func (s *Set) whyNoRate() string {
+	const why = "no enforced limit bounds all that a tenant takes in a second, as one by: [tenant] without conditions does that no other replaces or lifts"
+	for _, l := range s.Limits {
+		if l.EnforcedAlways() && l.byTenant && len(l.by)+len(l.when) == 0 && (l.isQuota() || l.FixedCost > 0) {
+			return why + "; " + Quote(l.ID) + " does not, as it is a quota of a day or more or has a cost of its own"
+		}
+	}
+	return why
 }
 
 // bound returns the smallest rate at which a group of the ruleset admits units, for any
@@ -63,9 +76,17 @@ func (r *ruleset) bound(byTenant bool) (smallest float64, id string) {
 	return smallest, id
 }
 
-// quotaPeriod is the period from which on a limit is a quota: a day, which a calendar may shorten
-// by an hour.
+// quotaPeriod is the time from which on a limit that takes it to give all its units is a quota: a day, which a calendar
+// may shorten by an hour.
 const quotaPeriod = 23 * 3600e6
+
+// isQuota reports whether a limit takes a day or more to give all its units: 1000/d has the same rate as 1/86s.
+func (l *Limit) isQuota() bool {
+	if l.Action != ActionLimit || l.slots {
+		return false
+	}
+	return l.Params.Period >= quotaPeriod || l.Params.Algorithm == bucket.AlgorithmTokenBucket && l.Params.FullTime() >= quotaPeriod
+}
 
 // replaced returns the ids of limits that do not apply where another limit does.
 func (r *ruleset) replaced() map[string]bool {
@@ -91,7 +112,7 @@ func (g *group) rate(byTenant bool, replaced map[string]bool) (sum float64, ok b
 		switch {
 		case !l.EnforcedAlways():
 			continue
-		case l.Action == ActionAllow || l.Params.Period >= quotaPeriod || l.byTenant != byTenant || len(l.by) > 0 || l.FixedCost > 0 || replaced[l.ID]:
+		case l.Action == ActionAllow || l.isQuota() || l.byTenant != byTenant || len(l.by) > 0 || l.FixedCost > 0 || replaced[l.ID]:
 			return 0, false
 		case l.Action == ActionLimit:
 			sum += float64(l.Params.Count) / float64(l.Params.Period) * 1e6
