@@ -42,6 +42,9 @@ func otherList(word []byte) string {
 
 // perSecond rounds a rate up, so that none looks like 0, to hundredths or, from ten on, to a whole number.
 func perSecond(rate float64) float64 {
+	if rate <= 0 {
+		return 0 // and not -0
+	}
 	if rate < 10 {
 		return math.Ceil(rate*100-1e-9) / 100 // 1.1 is a little more in binary
 	}

@@ -29,6 +29,9 @@ func TestTop(t *testing.T) {
 			t.Errorf("RL.TOP answers %q, want %q in it", got, want)
 		}
 	}
+	if zero := []byte("$21\r\nwould_deny_per_second\r\n$1\r\n0\r\n"); !bytes.Contains(got, zero) {
+		t.Errorf("RL.TOP answers %q, want %q in it", got, zero)
+	}
 }
 
 // TestDenied: the last denials have all their fields, as pairs in RESP2 and as maps in RESP3.

@@ -31,6 +31,7 @@ var otherKeys = map[string]string{
 const (
 	rateKey            = "write the number and its period in rate: COUNT/PERIOD, for example rate: 100/m"
 	byKey              = "write by: [tenant, op], with the dimensions that it counts by"
+	bySharedKey        = "write by: [ip], with the dimensions that it counts by; a limit that counts by tenant belongs to a plan"
 	onErrorKey         = "write on_error: open or on_error: closed"
 	tenantConditionKey = "write when: {tenant: acme}"
 	planKey            = "a limit is of the plan in whose list it stands: move it there"
@@ -62,6 +63,9 @@ func knownKeys(unknown, field string, names []string) string {
 	if other := otherKeys[folded(unknown)]; other != "" && slices.Contains(names, "when") {
 		if strings.HasPrefix(field, "tenants.") && slices.Contains(requestKeys, other) {
 			return ofOverriddenKey
+		}
+		if other == byKey && strings.HasPrefix(field, "shared") {
+			return bySharedKey
 		}
 		return other
 	}

@@ -75,11 +75,12 @@ func periodOf(value, unit string) string {
 		}
 		return seconds + "s"
 	}
+	if value == "" {
+		return none
+	}
 	switch word := strings.TrimSuffix(strings.ToLower(value), "s"); word {
 	case "second", "minute", "hour", "day":
 		return word[:1]
-	case "":
-		return none
 	}
 	return value + unit
 }
