@@ -36,7 +36,7 @@ func (s *Store) checkDataLoss(ctx context.Context) {
 	defer cancel()
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards s.marks
-	for n, key := range s.top.Load().markKeys() {
+	for n, key := range s.top.Load().keysOf(markPrefix) {
 		if n.breaker.State() == breaker.Closed {
 			wg.Go(func() {
 				there, err := n.mark(ctx, key, s.instances.Load())
@@ -56,12 +56,12 @@ func (s *Store) checkDataLoss(ctx context.Context) {
 	wg.Wait()
 }
 
-// markKeys returns the key of each master's mark. The same slots have the same key,
+// keysOf returns the key of each master with a prefix, such as that of its mark. The same slots have the same key,
 // whichever node serves them.
-func (t *topology) markKeys() map[*node]string {
+func (t *topology) keysOf(prefix string) map[*node]string {
 	keys := map[*node]string{}
 	for number := 0; len(keys) < len(t.nodes)-len(t.discovered) && number < maxMark; number++ {
-		key := markPrefix + strconv.Itoa(number)
+		key := prefix + strconv.Itoa(number)
 		if n := t.owner(limit.HashSlot([]byte(key))); n != nil && keys[n] == "" {
 			keys[n] = key
 		}
@@ -94,7 +94,7 @@ func (s *Store) rememberedInstances(ctx context.Context) (most int) {
 	defer cancel()
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards most
-	for n, key := range s.top.Load().markKeys() {
+	for n, key := range s.top.Load().keysOf(markPrefix) {
 		wg.Go(func() {
 			was, err := n.client.Get(ctx, key).Int()
 			mu.Lock()

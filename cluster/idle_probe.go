@@ -1,40 +1,35 @@
 package cluster
 
 import (
-	"context"
-	"errors"
-	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/limitgate/limitgate/internal/breaker"
+	"github.com/limitgate/limitgate/limit"
 )
 
-// idleProbe is for how long an open breaker waits for a call as its probe before a read of the master's mark is one.
-// Calls come first, as they show that the script runs; without any the breaker would stay open.
-const idleProbe = time.Second
+// An open breaker closes when a call succeeds as its probe. Where no call comes the store would be reported as failing
+// long after its outage, so that the proxy makes one call a second then: on a bucket of its own, with the deadline and the
+// outcome of any other, so that a master that is slow or refuses writes does not pass.
 
-// probeIdle probes the masters whose breakers are open and for which no call comes. Only Run calls it.
-func (s *Store) probeIdle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
-	defer cancel()
-	var wg sync.WaitGroup
-	for n, key := range s.top.Load().markKeys() {
+const (
+	// idleProbe is for how long an open breaker waits for a call as its probe.
+	idleProbe = time.Second
+	// probePrefix is the prefix of the keys of the buckets of probes.
+	probePrefix = "lg:probe:"
+)
+
+// probeIdle probes the masters whose breakers are open and for which no call comes.
+func (s *Store) probeIdle() {
+	var items []limit.Item
+	var calls []limit.Call
+	for n, key := range s.top.Load().keysOf(probePrefix) {
 		st := n.breaker.Status()
 		if st.State == breaker.Closed || time.Since(st.Probe) < idleProbe || !n.pipeline.connected() {
 			continue
 		}
-		wg.Go(func() {
-			if !n.breaker.Allow(time.Now()) {
-				return
-			}
-			outcome := breaker.Outcome{OK: 1}
-			if err := n.client.Get(ctx, key).Err(); err != nil && !errors.Is(err, redis.Nil) {
-				outcome = breaker.Outcome{Failed: 1, Err: err}
-			}
-			n.breaker.Record(time.Now(), outcome)
-		})
+		calls = append(calls, limit.Call{First: len(items), Last: len(items) + 1})
+		items = append(items, ProbeItem(key, ""))
 	}
-	wg.Wait()
+	now := time.Now()
+	s.Take(limit.DecisionTime{Now: now.UnixMicro(), Start: now, Timeout: s.opts.DecisionTimeout}, items, calls)
 }

@@ -46,6 +46,8 @@ type Options struct {
 	// PoolSize bounds the connections to each node, except that of its pipeline, which
 	// decisions use.
 	PoolSize int
+	// DecisionTimeout bounds a probe of an open breaker without a caller, whose deadline other calls have.
+	DecisionTimeout time.Duration
 	// ReloadInterval is the interval of reloads of the topology. Failures trigger a reload
 	// at once.
 	ReloadInterval time.Duration
@@ -78,10 +80,11 @@ type Options struct {
 
 // The defaults of Options.
 const (
-	DefaultIOTimeout      = 250 * time.Millisecond
-	DefaultDialTimeout    = 300 * time.Millisecond
-	DefaultPoolSize       = 4
-	DefaultReloadInterval = 5 * time.Second
+	DefaultIOTimeout       = 250 * time.Millisecond
+	DefaultDialTimeout     = 300 * time.Millisecond
+	DefaultPoolSize        = 4
+	DefaultReloadInterval  = 5 * time.Second
+	DefaultDecisionTimeout = 5 * time.Millisecond
 	// openReload is the interval of reloads while a breaker is open: no call is made then
 	// whose reply could reveal a promoted replica.
 	openReload = 500 * time.Millisecond
@@ -101,6 +104,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.PoolSize <= 0 {
 		o.PoolSize = DefaultPoolSize
+	}
+	if o.DecisionTimeout <= 0 {
+		o.DecisionTimeout = DefaultDecisionTimeout
 	}
 	if o.ReloadInterval <= 0 {
 		o.ReloadInterval = DefaultReloadInterval

@@ -118,7 +118,7 @@ func (s *Store) Run(ctx context.Context) error {
 			if !s.anyOpen() && !s.isEmpty() {
 				continue
 			}
-			s.probeIdle(ctx)
+			s.probeIdle()
 		case <-s.reload:
 		}
 		s.reloadTopology(ctx, &wg)

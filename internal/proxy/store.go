@@ -47,7 +47,7 @@ func (p *Proxy) openStore(ctx context.Context, agree agreement) (limiter.Store, 
 	o.Secret, o.Adopt = agree.secret, agree.adopt
 	o.ToLoop = p.toLoop
 	o.IOTimeout = max(s.RedisIOTimeout, s.DecisionTimeout)
-	o.Cooldown = s.BreakerCooldown
+	o.Cooldown, o.DecisionTimeout = s.BreakerCooldown, s.DecisionTimeout
 	o.OnOutage = func(d time.Duration) { outages.Observe(d.Seconds()) }
 	o.Late = func(call []limit.Item, sent time.Time) { p.limiter.CacheLateReply(call, sent) }
 	o.Returned = func(names []string) { p.limiter.Returned(names) }
