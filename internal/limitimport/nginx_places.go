@@ -167,19 +167,33 @@ func (n *nginx) longer(other, in *nginxContext) []*nginxContext {
 	return out
 }
 
-// liftedBy says how to lift the limit of a limit_req for a region of a location.
-func (r *limitRequest) liftedBy(c *nginxContext, region []condition) string {
+// liftedBy says how to lift the limit of a limit_req for a region of a location. An allow lifts all limits of its level and
+// group, so that it is no advice where another one may count there.
+func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition) string {
 	allow := r.limit.allow()
-	allow.id, allow.when = fmt.Sprintf("%s-%d", allow.id, c.location.line), region
-	switch {
-	case c.location.isRegexp():
+	allow.id, allow.when = fmt.Sprintf("%s-%d", r.limit.id, c.location.line), region
+	if c.location.isRegexp() {
 		return "a limits file has no regular expressions"
-	case !allow.takesPlaceOf(&r.limit):
+	}
+	if !allow.takesPlaceOf(&r.limit) {
 		return "write a limit for it"
 	}
 	var b strings.Builder
 	allow.write(&b, "")
-	return "to lift it there, write " + strings.TrimSpace(b.String())
+	text := strings.TrimSpace(b.String())
+	if n.countsBeside(&r.limit, region) {
+		return "write a limit for it with the rate that nginx has there, " + strings.Replace(text, "action: allow", "rate: N/s", 1)
+	}
+	return "to lift it there, write " + text
+}
+
+// countsBeside reports whether another limit of the level and group of l may count requests of a region.
+func (n *nginx) countsBeside(l *imported, region []condition) bool {
+	place := l.place()
+	return slices.ContainsFunc(n.limits, func(other imported) bool {
+		n.compared++
+		return n.compared > maxHidden || other.place() == place && other.meets(region) && !other.equals(l)
+	})
 }
 
 // remarkBesideOf remarks on a location that nginx matches before that of a limit_req, for requests of a region,
@@ -191,7 +205,7 @@ func (n *nginx) remarkBesideOf(r *limitRequest, c *nginxContext, region []condit
 	case admits:
 		n.remark(c.location.line, "nginx matches location %s before %s, where limit_req_dry_run admits all: here its requests are admitted too; write a limit for it", path, limit.Shorten(at.path))
 	case n.counts(&r.limit, region):
-		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: %s", path, limit.Shorten(at.path), limit.Shorten(r.zone), r.liftedBy(c, region))
+		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: %s", path, limit.Shorten(at.path), limit.Shorten(r.zone), n.liftedBy(r, c, region))
 	}
 }
 
