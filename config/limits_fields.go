@@ -35,6 +35,7 @@ const indentLimitKey = "it belongs to a limit: indent it as far as the id behind
 
 var dimensionFields = fields[limit.DimensionSpec]{
 	"values": texts(func(spec *limit.DimensionSpec) *[]limit.Text { return &spec.Values }),
+	"hash":   text(func(spec *limit.DimensionSpec) *limit.Text { return &spec.Hash }),
 }
 
 // tenantKeys are the keys of tenantFields.

@@ -54,7 +54,7 @@ func exampleOf(field string) string {
 	case field == "dimensions":
 		return "write {user: {}, region: {values: [eu, us]}}"
 	case strings.HasPrefix(field, "dimensions."):
-		return "write {values: [eu, us]}, or {} for any value"
+		return "write {values: [eu, us]}, {} for any value, or {hash: true} for one that is secret"
 	case strings.HasSuffix(field, ".overrides"):
 		return "write {ID: {rate: 500/s}}, with the id of a limit"
 	case strings.Contains(field, ".overrides."):

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"hash"
 	"hash/maphash"
+	"io"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -152,11 +153,21 @@ func (k *keyedHasher) hash(addr netip.Addr) *hashedAddr {
 // AppendText appends the text that represents an address which a client wrote as text, with a prefix
 // for example: texts that differ are different clients.
 func (h *AddrHasher) AppendText(dst []byte, text string) []byte {
+	return h.appendHash(dst, "text of an address ", text) // longer than an address: no hash is one of Append
+}
+
+// AppendValue appends the text that represents the value of a dimension that is declared as hashed.
+func (h *AddrHasher) AppendValue(dst []byte, value string) []byte {
+	return h.appendHash(dst, "value of a dimension ", value)
+}
+
+// appendHash appends the hash of a text of a kind.
+func (h *AddrHasher) appendHash(dst []byte, kind, text string) []byte {
 	k := h.keyed.Load()
 	mac, _ := k.macs.Get().(hash.Hash)
 	defer k.macs.Put(mac)
-	mac.Write([]byte("text of an address ")) // longer than an address: no hash is one of Append
-	mac.Write([]byte(text))
+	_, _ = io.WriteString(mac, kind)
+	_, _ = io.WriteString(mac, text)
 	var sum [sha256.Size]byte
 	dst = base64.RawURLEncoding.AppendEncode(dst, mac.Sum(sum[:0])[:hashedAddrBytes])
 	mac.Reset()

@@ -78,6 +78,7 @@ type compiler struct {
 	meetings   meetings
 	mistakes   map[entry][]Problem        // of plans' and shared limits
 	dimensions map[string]map[string]bool // declared values, nil when the file declares none
+	hashed     map[string]bool            // by dimension: whether its values are hashed, where the file says so
 	plans      map[string]*plan
 	tenants    map[string]*ruleset
 	shared     []*Limit
@@ -177,6 +178,7 @@ func (c *compiler) compileDimensions() {
 			values[v.Value] = true
 		}
 		c.dimensions[spec.Name.Value] = values
+		c.compileHash(&spec)
 	}
 	c.set.declared = c.dimensions
 }

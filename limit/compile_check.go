@@ -34,6 +34,7 @@ func (c *compiler) checkDefaults() {
 	}
 	c.noteMissing(passed)
 	c.noteMistakenDims()
+	c.noteSecrets()
 	c.noteMethods()
 	c.warnPatterns()
 	c.warnPairs()
@@ -53,8 +54,12 @@ func (c *compiler) checkStrict(spec *RuleSpec, l *Limit) {
 	if l.layer != layerOverride { // the limit itself is reported
 		c.addUndecided(l)
 	}
-	if l.CountsAddresses() && !c.opts.IPSecret {
-		c.fail(spec.Line, "by", "strict: a limit counts addresses, so a secret to hash them with is needed: set privacy.ip_secret_file (--privacy-ip-secret-file)")
+	if l.CountsHashes() && !c.opts.IPSecret {
+		counts := "addresses"
+		if !l.CountsAddresses() {
+			counts = "hashed values"
+		}
+		c.fail(spec.Line, "by", "strict: a limit counts %s, so a secret to hash them with is needed: set privacy.ip_secret_file (--privacy-ip-secret-file)", counts)
 	}
 }
 

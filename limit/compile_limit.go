@@ -178,7 +178,7 @@ func (c *compiler) compileDimension(element Text) dimension {
 		}
 		c.checkDimensionName(Text{name, element.Line}, "by")
 		p := propertyOf(name)
-		p.values = c.dimensions[name]
+		p.values, p.hashed = c.dimensions[name], c.hashed[name]
 		p.label = "="
 		if len(names) > 1 {
 			p.label = "=" + strconv.Itoa(i) + ":"

@@ -29,10 +29,12 @@ type Text struct {
 // Set reports whether the file has the scalar.
 func (t Text) Set() bool { return t.Line > 0 }
 
-// DimensionSpec declares a dimension and, optionally, all values it can have.
+// DimensionSpec declares a dimension and, optionally, all values it can have, or that names of buckets have
+// a hash of its value.
 type DimensionSpec struct {
 	Name   Text
 	Values []Text
+	Hash   Text // true or false
 }
 
 // PlanSpec is a named list of limits.

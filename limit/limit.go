@@ -73,6 +73,7 @@ type property struct {
 	name   string          // of an extra dimension
 	label  string          // "=" or, in a chain, "=0:", which is the number of the choice
 	values map[string]bool // the declared values, nil if all values are valid
+	hashed bool            // names of buckets have a hash of the value
 }
 
 type propertyKind uint8
@@ -137,14 +138,16 @@ func (d *dimension) pick(req *Request) (*property, string, bool) {
 	return nil, "", false
 }
 
-// countsAddr reports whether the bucket of the limit for the request has its address in its
-// name.
-func (l *Limit) countsAddr(req *Request) bool {
+// countsHash reports whether the name of the bucket of the limit for the request has a hash with the secret.
+func (l *Limit) countsHash(req *Request) bool {
 	return slices.ContainsFunc(l.by, func(d dimension) bool {
 		choice, _, ok := d.pick(req)
-		return ok && choice.kind == propertyIP
+		return ok && choice.isHashed()
 	})
 }
+
+// isHashed reports whether names of buckets have a hash, with the secret, of the property.
+func (p *property) isHashed() bool { return p.kind == propertyIP || p.hashed }
 
 // missing returns the first dimension of the limit that the request lacks, or nil.
 func (l *Limit) missing(req *Request) *dimension {
@@ -196,9 +199,18 @@ func (l *Limit) Level() []string {
 
 // CountsAddresses reports whether a bucket's name may hold a hashed address.
 func (l *Limit) CountsAddresses() bool {
+	return l.countsSome(func(p *property) bool { return p.kind == propertyIP })
+}
+
+// CountsHashes reports whether a bucket's name may hold a hash with the secret: of an address, or of a dimension
+// that is declared so.
+func (l *Limit) CountsHashes() bool { return l.countsSome((*property).isHashed) }
+
+// countsSome reports whether the limit counts by a property.
+func (l *Limit) countsSome(is func(*property) bool) bool {
 	for _, d := range l.by {
-		for _, c := range d.choices {
-			if c.kind == propertyIP {
+		for i := range d.choices {
+			if is(&d.choices[i]) {
 				return true
 			}
 		}

@@ -98,9 +98,12 @@ func (l *Limit) appendValues(dst []byte, req *Request, addrs *AddrHasher) []byte
 			continue
 		}
 		dst = append(dst, choice.label...)
-		if choice.kind == propertyIP {
+		switch {
+		case choice.kind == propertyIP:
 			dst = addrs.Append(dst, req.Addr)
-		} else {
+		case choice.hashed:
+			dst = addrs.AppendValue(dst, value)
+		default:
 			dst = appendEscaped(dst, value)
 		}
 	}

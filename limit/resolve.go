@@ -146,7 +146,7 @@ func (b *Buffer) bind(req *Request, addrs *AddrHasher, now int64, place int) {
 		b.bindLimit(l, req, addrs, now)
 		// The bucket of the previous secret has what was taken before the rotation, and what
 		// proxies without the new secret take.
-		if addrs != nil && addrs.previous != nil && l.countsAddr(req) {
+		if addrs != nil && addrs.previous != nil && l.countsHash(req) {
 			b.bindLimit(l, req, addrs.previous, now)
 		}
 	}

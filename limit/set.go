@@ -28,6 +28,13 @@ type Set struct {
 // tenant, op and ip. The caller must not change it.
 func (s *Set) Dims() []string { return s.dims }
 
+// CountsInClear reports whether names of buckets have the values of a dimension as they are sent.
+func (s *Set) CountsInClear(dim string) bool {
+	return slices.ContainsFunc(s.Limits, func(l *Limit) bool {
+		return l.countsSome(func(p *property) bool { return p.name == dim && !p.isHashed() })
+	})
+}
+
 // Undeclared yields the dimensions of a request whose values the limits file does not declare, and "op" if that is
 // one of them.
 func (s *Set) Undeclared(req *Request) iter.Seq[string] {

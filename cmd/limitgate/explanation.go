@@ -158,7 +158,7 @@ func keyOf(e *limiter.Explained, madeUp bool) string {
 		return "none, kept in the proxy"
 	}
 	key := strings.TrimSpace(string(e.Item.Name[:e.Item.KeyLen]) + " " + string(e.Item.Name[e.Item.KeyLen:]))
-	if madeUp && e.Limit.CountsAddresses() {
+	if madeUp && e.Limit.CountsHashes() {
 		key += " (example hash)"
 	}
 	return key

@@ -26,7 +26,7 @@ var checkWord, oneWord = []byte("rl.check"), []byte("1")
 // anonymous is the tenant of requests that name none.
 const anonymous = "anonymous"
 
-// hashedPrefix precedes the hash of a secret that names a tenant or the value of a dimension.
+// hashedPrefix precedes the hash of a secret that names a tenant.
 const hashedPrefix = "key-"
 
 // check answers a gateway: 200 or 429. Below is the path behind /check, which is that of the
@@ -154,16 +154,10 @@ func (s *Server) checkArgs(ctx *fasthttp.RequestCtx, u *users.User, below []byte
 	for _, d := range q.dims {
 		add(d[0], d[1])
 	}
-	for i, d := range s.opts.DimHeaders {
-		if q.has(d.Dim) {
-			continue
+	for _, d := range s.opts.DimHeaders {
+		if !q.has(d.Dim) {
+			add(d.Dim, string(single(&ctx.Request.Header, d.Header)))
 		}
-		value := single(&ctx.Request.Header, d.Header)
-		if s.dimHashed[i] && len(value) > 0 {
-			add(d.Dim, hashed(d.Header, value))
-			continue
-		}
-		add(d.Dim, string(value))
 	}
 	// Limits of other limiters are often by path alone.
 	method, path, _ := bytes.Cut(op, []byte(" "))
@@ -219,8 +213,12 @@ func (s *Server) tenantOf(value []byte) string {
 		}
 		return ""
 	}
-	if s.opts.Tokens != nil && strings.EqualFold(s.opts.TenantHeader, authorizationHeader) {
-		_, token, ok := credentials(string(normalized(value)))
+	ofAuthorization := strings.EqualFold(s.opts.TenantHeader, "Authorization")
+	if ofAuthorization {
+		value = normalized(value)
+	}
+	if s.opts.Tokens != nil && ofAuthorization {
+		_, token, ok := credentials(string(value))
 		if !ok {
 			return ""
 		}
@@ -229,17 +227,6 @@ func (s *Server) tenantOf(value []byte) string {
 			return ""
 		}
 		return tenant
-	}
-	return hashed(s.opts.TenantHeader, value)
-}
-
-// authorizationHeader is the header whose value has a scheme.
-const authorizationHeader = "Authorization"
-
-// hashed returns the name that stands for the secret of a header.
-func hashed(header string, value []byte) string {
-	if strings.EqualFold(header, authorizationHeader) {
-		value = normalized(value)
 	}
 	sum := sha256.Sum256(value)
 	return hashedPrefix + hex.EncodeToString(sum[:16])

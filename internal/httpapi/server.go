@@ -86,7 +86,6 @@ type Server struct {
 	opts         Options
 	http         *fasthttp.Server
 	tenantHashed bool   // the tenant's header is for credentials
-	dimHashed    []bool // the same of each of opts.DimHeaders
 	exposed      string // the value of Access-Control-Expose-Headers
 	codes        [len(countedCodes)]atomic.Int64
 	warnings     warnings
@@ -102,9 +101,6 @@ func New(opts Options) *Server {
 		opts.Now = time.Now
 	}
 	s := &Server{opts: opts, tenantHashed: httpfields.IsCredential(opts.TenantHeader), exposed: opts.Format.Exposed(), ctx: context.Background()}
-	for _, d := range opts.DimHeaders {
-		s.dimHashed = append(s.dimHashed, httpfields.IsCredential(d.Header))
-	}
 	s.warnings.log = opts.Log
 	s.http = &fasthttp.Server{
 		Handler: s.serve, ErrorHandler: s.refuse,

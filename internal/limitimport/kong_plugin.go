@@ -194,7 +194,8 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		if limit.ReservedDim(name) || slices.Contains(kongDims, name) {
 			name = "header-" + name
 		}
-		k.remark(line, "services send DIM %s with the header%s; a request without it is not counted, and in Kong counts by its address", name, hashOf(name))
+		k.noteHeader(name, name)
+		k.remark(line, "services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name)
 		return []string{name}, true
 	case "path":
 		k.remark(line, "services send DIM path; requests of other paths are not counted, and in Kong count by their address")

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/limitgate/limitgate/internal/httpfields"
 )
 
 // Result is a limits file, and what it does not say.
@@ -46,8 +44,9 @@ type condition struct{ dimension, pattern string }
 
 // draft collects limits and remarks.
 type draft struct {
-	tenant, shared []imported // the limits of the plan, and those that span tenants
-	maxLevels      int        // 0 for the usual number
+	tenant, shared []imported      // the limits of the plan, and those that span tenants
+	maxLevels      int             // 0 for the usual number
+	secret         map[string]bool // dimensions with the values of headers for credentials
 	remarks        []Remark
 	added          map[string]bool // the limits
 	said           map[Remark]bool // the remarks; those of the whole configuration without a line
@@ -110,6 +109,7 @@ func (d *draft) result() Result {
 	if d.maxLevels > 0 {
 		fmt.Fprintf(&b, "max_levels: %d\n", d.maxLevels)
 	}
+	d.writeDimensions(&b)
 	if len(d.tenant) > 0 {
 		b.WriteString("default_plan: default\nplans:\n  default:\n")
 		for i := range d.tenant {
@@ -262,11 +262,3 @@ func word(text string) string {
 
 // maxWord bounds the names that are made of a configuration.
 const maxWord = 64
-
-// hashOf asks for a hash in the place of the value of a header, if that is a secret, or returns "".
-func hashOf(header string) string {
-	if httpfields.IsCredential(header) {
-		return ", as a hash (names of buckets have it as it is sent; /check hashes headers)"
-	}
-	return ""
-}

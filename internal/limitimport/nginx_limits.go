@@ -151,7 +151,7 @@ func (n *nginx) key(r *limitRequest, z *zone) (by []string, ok bool) {
 			return nil, false
 		}
 		rest = behind
-		var dimension, hash string
+		var dimension string
 		switch {
 		case isAddress(name):
 			dimension = "ip"
@@ -166,12 +166,12 @@ func (n *nginx) key(r *limitRequest, z *zone) (by []string, ok bool) {
 			dimension = "user"
 		case strings.HasPrefix(name, "http_"), strings.HasPrefix(name, "arg_"), strings.HasPrefix(name, "cookie_"):
 			_, dimension, _ = strings.Cut(name, "_")
-			hash = hashOf(name)
+			n.noteHeader(word(dimension), name)
 		default:
 			dimension = name
 		}
 		if dimension != "ip" {
-			r.remark("services send DIM %s with what nginx has in $%s%s; a request without it is not counted, as nginx counts none whose key is empty", word(dimension), limit.Shorten(name), hash)
+			r.remark("services send DIM %s with what nginx has in $%s; a request without it is not counted, as nginx counts none whose key is empty", word(dimension), limit.Shorten(name))
 		}
 		by = append(by, word(dimension))
 	}

@@ -37,6 +37,9 @@ func (p *Proxy) newHTTP() *httpapi.Server {
 	}
 	for _, d := range h.DimHeaders {
 		o.DimHeaders = append(o.DimHeaders, httpapi.DimHeader(d))
+		if httpfields.IsCredential(d.Header) && p.limits.Set().CountsInClear(d.Dim) {
+			p.log.Warn("names of buckets have the values of a header for credentials, in the store and in RL.TOP: declare its dimension in the limits file with hash: true", "header", d.Header, "dimension", d.Dim)
+		}
 	}
 	return httpapi.New(o)
 }

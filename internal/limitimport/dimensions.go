@@ -1,0 +1,50 @@
+package limitimport
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/internal/httpfields"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// noteHeader notes that a dimension has the values of a header, which may be for credentials.
+func (d *draft) noteHeader(dimension, header string) {
+	if httpfields.IsCredential(header) {
+		if d.secret == nil {
+			d.secret = map[string]bool{}
+		}
+		d.secret[dimension] = true
+	}
+}
+
+// writeDimensions writes the dimensions of the file if names of buckets would have secrets otherwise. A file that declares
+// one declares all.
+func (d *draft) writeDimensions(b *strings.Builder) {
+	hashed := map[string]bool{}
+	secret := false
+	for _, l := range slices.Concat(d.tenant, d.shared) {
+		for name := range strings.SplitSeq(strings.Join(l.by, "|"), "|") {
+			hashed[name] = hashed[name] || l.action == "" && (d.secret[name] || limit.LooksSecret(name))
+			secret = secret || hashed[name]
+		}
+		for _, c := range l.when {
+			hashed[c.dimension] = hashed[c.dimension]
+		}
+	}
+	if !secret {
+		return
+	}
+	b.WriteString("dimensions:\n")
+	for _, name := range slices.Sorted(maps.Keys(hashed)) {
+		switch {
+		case name == "", limit.ReservedDim(name):
+		case hashed[name]:
+			fmt.Fprintf(b, "  %s: {hash: true} # names of buckets do not have its values\n", plain(name))
+		default:
+			fmt.Fprintf(b, "  %s: {}\n", plain(name))
+		}
+	}
+}

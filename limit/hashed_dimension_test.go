@@ -1,0 +1,67 @@
+package limit_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestHashedDimension checks that the name of a bucket has a hash of a value, that the secret decides which, that after a
+// rotation both buckets count, and that conditions are on the value as it is sent.
+func TestHashedDimension(t *testing.T) {
+	set := parse(t, `{version: 1, default_plan: p, dimensions: {key: {hash: true}, user: {}}, plans: {p: [
+		{id: key, by: [tenant, "key|user"], rate: 1/s}, {id: live, by: [tenant, "key|user"], when: {key: "sk_live_*"}, rate: 2/s, replaces: [key]}]}}`)
+	hasher := func(secret string) *limit.AddrHasher {
+		h, err := limit.NewAddrHasher([]byte(strings.Repeat(secret, 16)), limit.Prefixes{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	names := func(h *limit.AddrHasher, dim, value string) (names []string) {
+		var b limit.Buffer
+		set.Resolve(&limit.Request{Tenant: "t", Cost: 1, Dims: []limit.Dim{{Name: dim, Value: value}}}, h, 0, &b)
+		for i := range b.Items {
+			names = append(names, string(b.Items[i].Name))
+		}
+		return names
+	}
+	a, b := hasher("a"), hasher("b")
+	one := names(a, "key", "sk_live_1")
+	if len(one) != 1 || !strings.HasPrefix(one[0], "lg:t:{t}:live;t;key|user=0:") || strings.Contains(one[0], "sk_live") {
+		t.Errorf("the buckets are %q", one)
+	}
+	if again := names(a, "key", "sk_live_1"); again[0] != one[0] {
+		t.Errorf("one value has the buckets %q and %q", one, again)
+	}
+	for _, other := range [][]string{names(b, "key", "sk_live_1"), names(a, "key", "sk_live_2"), names(a, "key", "sk_test_1")} {
+		if len(other) != 1 || other[0] == one[0] {
+			t.Errorf("another value, or secret, has the buckets %q", other)
+		}
+	}
+	if user := names(a, "user", "u1"); len(user) != 1 || !strings.HasSuffix(user[0], "key|user=1:u1") {
+		t.Errorf("a user has the buckets %q", user)
+	}
+	if err := b.Rotate([]byte(strings.Repeat("a", 16))); err != nil {
+		t.Fatal(err)
+	}
+	if both := names(b, "key", "sk_live_1"); len(both) != 2 || both[1] != one[0] {
+		t.Errorf("after a rotation the buckets are %q, want %q too", both, one[0])
+	}
+	if user := names(b, "user", "u1"); len(user) != 1 {
+		t.Errorf("after a rotation a user has the buckets %q", user)
+	}
+}
+
+// TestHashedDimensionStrict checks that the strict rules ask for the secret.
+func TestHashedDimensionStrict(t *testing.T) {
+	const file = `{version: 1, default_plan: p, dimensions: {key: {hash: %s}}, plans: {p: [{id: key, by: [tenant, key], rate: 1/s, on_error: open}]}}`
+	for hash, want := range map[string]string{"true": "strict: a limit counts hashed values, so a secret", "false": ""} {
+		_, _, err := config.ParseLimits("f", []byte(strings.Replace(file, "%s", hash, 1)), limit.CompileOptions{Strict: true})
+		if got := err != nil && strings.Contains(err.Error(), want); got != (want != "") {
+			t.Errorf("hash: %s: %v", hash, err)
+		}
+	}
+}
