@@ -33,9 +33,16 @@ func TestHashedDimension(t *testing.T) {
 		by        func(string) string
 		key, want string
 	}{
-		{byHeader, "sk_live_51", "200"}, {byURL, "sk_live_51", "200"}, {byRESP, "sk_live_51", "200"}, {byRESP, "sk_live_51", "200"},
-		{byHeader, "sk_live_51", "429"}, {byURL, "sk_live_51", "429"}, {byRESP, "sk_live_51", "429"}, {byRESP, "sk_live_52", "200"},
-		{byURL, "sk_test_1", "200"}, {byHeader, "sk_test_1", "429"},
+		{byHeader, "sk_live_51", "200"},
+		{byURL, "sk_live_51", "200"},
+		{byRESP, "sk_live_51", "200"},
+		{byRESP, "sk_live_51", "200"},
+		{byHeader, "sk_live_51", "429"},
+		{byURL, "sk_live_51", "429"},
+		{byRESP, "sk_live_51", "429"},
+		{byRESP, "sk_live_52", "200"},
+		{byURL, "sk_test_1", "200"},
+		{byHeader, "sk_test_1", "429"},
 	} {
 		if got := step.by(step.key); got != step.want {
 			t.Errorf("step %d, of %s: %s, want %s", i, step.key, got, step.want)

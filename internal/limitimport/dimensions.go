@@ -23,25 +23,26 @@ func (d *draft) noteHeader(dimension, header string) {
 // writeDimensions writes the dimensions of the file if names of buckets would have secrets otherwise. A file that declares
 // one declares all.
 func (d *draft) writeDimensions(b *strings.Builder) {
-	hashed := map[string]bool{}
-	secret := false
+	used, secret := map[string]bool{}, map[string]bool{}
 	for _, l := range slices.Concat(d.tenant, d.shared) {
 		for name := range strings.SplitSeq(strings.Join(l.by, "|"), "|") {
-			hashed[name] = hashed[name] || l.action == "" && (d.secret[name] || limit.LooksSecret(name))
-			secret = secret || hashed[name]
+			used[name] = true
+			if l.action == "" && (d.secret[name] || limit.LooksSecret(name)) {
+				secret[name] = true
+			}
 		}
 		for _, c := range l.when {
-			hashed[c.dimension] = hashed[c.dimension]
+			used[c.dimension] = true
 		}
 	}
-	if !secret {
+	if len(secret) == 0 {
 		return
 	}
 	b.WriteString("dimensions:\n")
-	for _, name := range slices.Sorted(maps.Keys(hashed)) {
+	for _, name := range slices.Sorted(maps.Keys(used)) {
 		switch {
 		case name == "", limit.ReservedDim(name):
-		case hashed[name]:
+		case secret[name]:
 			fmt.Fprintf(b, "  %s: {hash: true} # names of buckets do not have its values\n", plain(name))
 		default:
 			fmt.Fprintf(b, "  %s: {}\n", plain(name))
