@@ -173,8 +173,10 @@ func parseHeld(args [][]byte, u *users.User, what *limit.Settlement) (rest [][]b
 		args = append(args[:3:3], append([][]byte{[]byte(own)}, args[4:]...)...)
 	}
 	switch {
+	case len(args) < 2:
+		return nil, false, "ERR syntax error: the id is missing; write ID id TENANT tenant"
 	case len(args) < 4 || !equalFold(args[2], "TENANT"):
-		return nil, false, "ERR syntax error: TENANT and a tenant stand behind ID and an id"
+		return nil, false, "ERR syntax error: the tenant is missing; write ID " + quote(args[1]) + " TENANT tenant"
 	case string(args[3]) == ownTenant:
 		return nil, false, tenantRequired
 	}

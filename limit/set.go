@@ -35,6 +35,19 @@ func (s *Set) CountsInClear(dim string) bool {
 	})
 }
 
+// mostDeclared bounds the values that Declared returns.
+const mostDeclared = 10
+
+// Declared returns the values that the limits file declares of a dimension, sorted: the first ten, and an ellipsis if there
+// are more.
+func (s *Set) Declared(dim string) []string {
+	values := keys(s.declared[dim])
+	if len(values) > mostDeclared {
+		values = append(values[:mostDeclared], "...")
+	}
+	return values
+}
+
 // Undeclared yields the dimensions of a request whose values the limits file does not declare, and "op" if that is
 // one of them.
 func (s *Set) Undeclared(req *Request) iter.Seq[string] {

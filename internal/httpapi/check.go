@@ -41,7 +41,7 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
 	if u == nil {
 		const missing = gatewayCredentials + " is missing"
 		s.warnings.refused(missing)
-		s.problem(ctx, fasthttp.StatusUnauthorized, missing+", with which the gateway authenticates")
+		s.problem(ctx, fasthttp.StatusUnauthorized, missing+": the gateway sends Basic and name:password in base64, or Bearer and a token, in it")
 		return
 	}
 	q, err := parseParameters(query)

@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +16,11 @@ func Nginx(content []byte) (Result, error) {
 		return Result{}, err
 	}
 	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, ranks: map[nginxRank]int{}, maps: map[string]*nginxMap{}}
-	if err := n.file(words); err != nil {
+	err = n.file(words)
+	if errors.Is(err, errNginxEnd) && bytes.Contains(content, []byte("_format_version:")) {
+		err = fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
+	}
+	if err != nil {
 		return Result{}, err
 	}
 	n.findModes()

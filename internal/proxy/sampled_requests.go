@@ -96,7 +96,7 @@ func (s *sampledRequests) look(req *limit.Request) {
 	}
 	for name := range set.Undeclared(req) {
 		if s.mayLog(&s.undeclared, name) {
-			s.log.Warn(undeclaredLine, "dimension", name)
+			s.log.Warn(undeclaredLine, "dimension", name, "declared", strings.Join(set.Declared(name), ","))
 		}
 	}
 	for i := range req.Dims {

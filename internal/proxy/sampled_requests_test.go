@@ -175,13 +175,13 @@ func TestSampledUndeclared(t *testing.T) {
 			s.look(&limit.Request{Tenant: "t", Op: "GET /x", Dims: []limit.Dim{d}})
 		}
 	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "do not declare") || !strings.HasSuffix(got, " dimension=region\n") {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "do not declare") || !strings.HasSuffix(got, " dimension=region declared=eu,us\n") {
 		t.Errorf("logged %s", got)
 	}
 	for range 2 {
 		s.look(&limit.Request{Tenant: "t", Op: "GET /y", Dims: []limit.Dim{{Name: "region", Value: "EU"}, {Name: "tier", Value: "b"}}})
 	}
-	if got := log.String(); strings.Count(got, "\n") != 3 || !strings.Contains(got, " dimension=op\n") || !strings.Contains(got, " dimension=tier\n") {
+	if got := log.String(); strings.Count(got, "\n") != 3 || !strings.Contains(got, " dimension=op declared=\"GET /x\"\n") || !strings.Contains(got, " dimension=tier declared=a\n") {
 		t.Errorf("logged of several %s", got)
 	}
 }
