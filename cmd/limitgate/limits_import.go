@@ -17,8 +17,8 @@ const importAbout = `Turns the configuration of another limiter into a limits fi
 
 Usage:
 
-	limitgate limits import nginx|kong|rules FILE
-	limitgate limits import envoy [--tenant-key KEY] FOLDER
+	limitgate limits import [--shadow] nginx|kong|rules FILE
+	limitgate limits import [--shadow] [--tenant-key KEY] envoy FOLDER
 
 nginx reads limit_req_zone and limit_req of an nginx.conf, best as nginx -T prints
 it. kong reads the rate-limiting plugins of a declarative configuration. rules reads a
@@ -26,7 +26,9 @@ list of {rule_id, match, rate, per, capacity, on_fail, enabled}, in JSON or YAML
 the files of envoyproxy/ratelimit, whose keys become dimensions; serve --rls-config
 answers Envoy from them as they are. The limits
 file goes to standard output. A line on standard error says each thing that the file
-cannot say, or that means something else there; - is standard input.
+cannot say, or that means something else there; - is standard input. With --shadow
+the file has the limits that are enforced in shadow mode: they count beside the other
+limiter, and deny nothing.
 
 It exits with 0 when the file says everything, 2 when there are such lines, 1 when
 the configuration cannot be read or its limits cannot be used, and 64 when the
@@ -46,6 +48,7 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	var folder folderFlags
 	folder.defineMerge(fs)
 	tenantKey := fs.String("tenant-key", defaultTenantKey, "of envoy: the `key` of descriptors whose value is the tenant")
+	shadow := fs.Bool("shadow", false, "write the limits that are enforced in shadow mode")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -73,6 +76,9 @@ func runImport(_ context.Context, env *environment, args []string) int {
 			file = r.File
 		}
 		fmt.Fprintf(env.stderr, "%s:%d: %s\n", file, r.Line, r.Text)
+	}
+	if *shadow {
+		result.File = result.Shadow
 	}
 	_, _ = env.stdout.Write(result.File)
 	if _, _, err := config.ParseLimits("standard output", result.File, limit.CompileOptions{IPMaxTTL: ttl.Microseconds()}); err != nil {

@@ -17,6 +17,8 @@ import (
 type Result struct {
 	// File is the limits file, in YAML.
 	File []byte
+	// Shadow is a limits file in which all that File enforces is in shadow mode. If File enforces nothing it is File.
+	Shadow []byte
 	// Remarks are in the order of their lines.
 	Remarks []Remark
 }
@@ -104,6 +106,30 @@ func (d *draft) result() Result {
 	used := names{}
 	name(d.tenant, used)
 	name(d.shared, used)
+	slices.SortStableFunc(d.remarks, func(a, b Remark) int { return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line) })
+	r := Result{File: d.file(), Remarks: d.remarks}
+	if d.tenant, d.shared = inShadow(d.tenant), inShadow(d.shared); len(d.tenant)+len(d.shared) > 0 {
+		r.Shadow = d.file()
+	} else {
+		r.Shadow = r.File
+	}
+	return r
+}
+
+// inShadow returns the limits that are enforced, in shadow mode. Limits that are in shadow mode already are left out: they
+// would watch the same requests.
+func inShadow(limits []imported) (out []imported) {
+	for _, l := range limits {
+		if !l.shadow {
+			l.shadow = true
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// file returns the limits file.
+func (d *draft) file() []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\n")
 	if d.maxLevels > 0 {
@@ -122,8 +148,7 @@ func (d *draft) result() Result {
 			d.shared[i].write(&b, "  ")
 		}
 	}
-	slices.SortStableFunc(d.remarks, func(a, b Remark) int { return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line) })
-	return Result{[]byte(b.String()), d.remarks}
+	return []byte(b.String())
 }
 
 const (
