@@ -61,6 +61,7 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 		if t, err = s.startWithout(ctx, err); err != nil {
 			return nil, fmt.Errorf("open store: %w", err)
 		}
+		s.topologyLog.Allow() // the caller has the error for its log
 	}
 	s.publish(t)
 	t.connect(ctx, nil)
