@@ -303,6 +303,9 @@ func TestProxyWithoutItsTable(t *testing.T) {
 	again := s.serve(snapshot)
 	enforce(t, "acme", 1000, again, stays)
 	agree(t, "acme", again, stays)
+	if err := stays.client().Do(t.Context(), "RL.CONFIG", "RELOAD").Err(); err == nil || !strings.Contains(err.Error(), "; AWS does not answer: check the network") {
+		t.Errorf("RL.CONFIG RELOAD without AWS: %v", err)
+	}
 	if !strings.Contains(again.output(), "failed to read limits, using snapshot") {
 		t.Errorf("the log lacks it:\n%s", again.output())
 	}

@@ -140,6 +140,9 @@ func (t *tableSource) Reload() error {
 	defer cancel()
 	again := t.rolloutGate.clearBroken()
 	if err := t.follower.Refresh(ctx); err != nil {
+		if advice := awsclient.Advice(err); advice != "" {
+			return fmt.Errorf("%w; %s", err, advice)
+		}
 		return err
 	}
 	if again {
