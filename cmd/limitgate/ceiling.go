@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 
@@ -42,4 +43,17 @@ func (f *ceilingFlags) find(env *environment, r *doctor.Report, path string) err
 	r.Findings = append(r.Findings, doctor.Finding{Severity: doctor.SeverityNote, Check: "backstop", Text: text})
 	r.Verdict = max(r.Verdict, doctor.SeverityNote)
 	return nil
+}
+
+// advice returns the advice to lint on a limits file, which could not be used if there is an error, or "".
+func (f *ceilingFlags) advice(set *limit.Set, err error) string {
+	switch {
+	case f.totalRate > 0:
+		return ""
+	case err == nil:
+		return backstop.CeilingAdvice(set.TotalRate(), f.instances)
+	case errors.As(err, new(*limit.Problems)):
+		return backstop.CeilingOff + "; lint says which number fits when the mistakes are mended"
+	}
+	return "" // the file cannot be read
 }

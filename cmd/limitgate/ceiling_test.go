@@ -39,6 +39,9 @@ func TestLintAsksForCeiling(t *testing.T) {
 			t.Errorf("lint %s: exit %d\n%s%s", flags, code, out.String(), errs.String())
 		}
 	}
+	if _, errs, code := command("limits", "lint", "--strict", sampleLimits); code != exitError || !strings.Contains(errs, "so a secret") || !strings.Contains(errs, backstop.CeilingOff+"; lint says which number fits") {
+		t.Errorf("lint of a file with mistakes: exit %d: %s", code, errs)
+	}
 	var errs strings.Builder
 	if code := runLint(t.Context(), &environment{stdout: &errs, stderr: &errs}, []string{"--instances", "-1", path}); code != exitUsage {
 		t.Errorf("exit %d: %s", code, errs.String())

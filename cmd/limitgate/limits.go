@@ -184,11 +184,11 @@ func runLint(_ context.Context, env *environment, args []string) int {
 			fmt.Fprintf(env.stderr, "%s (warning)\n", w.Format(fs.Arg(0)))
 		}
 	}
+	if advice := ceiling.advice(set, err); *strict && advice != "" {
+		fmt.Fprintf(env.stderr, "%s: %s (warning)\n", fs.Arg(0), advice)
+	}
 	if code != exitOK {
 		return code
-	}
-	if *strict && ceiling.totalRate == 0 {
-		fmt.Fprintf(env.stderr, "%s: %s (warning)\n", fs.Arg(0), backstop.CeilingAdvice(set.TotalRate(), ceiling.instances))
 	}
 	printExpectations(env.stdout, set)
 	for _, w := range warnings {
