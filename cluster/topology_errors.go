@@ -19,21 +19,33 @@ type topologyError struct {
 	err  error
 }
 
-func (e topologyError) Error() string {
-	return e.addr + ": " + strings.TrimPrefix(Explain(e.err), e.addr+": ")
-}
+func (e topologyError) Error() string { return e.addr + ": " + e.why() }
+
+// why returns the reason without the address.
+func (e topologyError) why() string { return strings.TrimPrefix(Explain(e.err), e.addr+": ") }
 
 func (e topologyError) Unwrap() error { return e.err }
 
 // topologyErrors are the reasons why it could not be fetched from any node.
 type topologyErrors []topologyError
 
+// Error returns each reason once, behind the addresses that have it.
 func (e topologyErrors) Error() string {
-	texts := make([]string, len(e))
-	for i, err := range e {
-		texts[i] = err.Error()
+	addrs := map[string]string{}
+	var reasons []string
+	for _, err := range e {
+		why := err.why()
+		if addrs[why] == "" {
+			reasons = append(reasons, why)
+			addrs[why] = err.addr
+		} else {
+			addrs[why] += ", " + err.addr
+		}
 	}
-	return strings.Join(texts, "; ")
+	for i, why := range reasons {
+		reasons[i] = addrs[why] + ": " + why
+	}
+	return strings.Join(reasons, "; ")
 }
 
 func (e topologyErrors) Unwrap() []error {

@@ -64,6 +64,7 @@ func TestStartWithoutMistakes(t *testing.T) {
 		"a closing server":    {[]string{redistest.Listen(t, func(net.Conn) {})}, "ends connections without an answer", false},
 		"no slots":            {[]string{redistest.Start(t, "--cluster-enabled", "yes").Addr}, "run redis-cli --cluster create first", false},
 		"two that are down":   {[]string{"127.0.0.1:1", hung.Addr}, "127.0.0.1:1: connection refused: start Redis, or correct the address; " + hung.Addr + ": it takes", false},
+		"three of which two":  {[]string{"127.0.0.1:1", hung.Addr, "127.0.0.1:2"}, "127.0.0.1:1, 127.0.0.1:2: connection refused: start Redis, or correct the address; " + hung.Addr + ": it takes", false},
 		"a replica":           {[]string{replica.Addr}, "it is a replica, and decisions are never read from one: give the address of its master, " + master.Addr, true},
 		"a replica, one down": {[]string{"127.0.0.1:1", replica.Addr}, "it is a replica", true},
 		"a password":          {[]string{locked.Addr}, "it requires a password: set --redis-password-file, and --redis-user unless it is that of the default user (NOAUTH)", true},

@@ -13,6 +13,9 @@ const ReasonLacks = "no "
 // ReasonRefuses is the reason of a limit with action: deny that a request meets.
 const ReasonRefuses = "refuses what it meets"
 
+// ReasonWatches begins the reason of a limit in shadow mode that applies.
+const ReasonWatches = "watches"
+
 // Considered is one limit and its effect on a request.
 type Considered struct {
 	Limit   *Limit
@@ -88,9 +91,9 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 	case l.Action == ActionDeny:
 		return true, ReasonRefuses
 	case l.Mode == ModeShadow && l.share > 0:
-		return true, "watches: its bucket is not in the enforced share"
+		return true, ReasonWatches + ": its bucket is not in the enforced share"
 	case l.Mode == ModeShadow:
-		return true, "watches"
+		return true, ReasonWatches
 	case len(l.when) > 0:
 		return true, "most specific of its level"
 	default:

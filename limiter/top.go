@@ -64,7 +64,7 @@ type named struct {
 
 // Top has the buckets and operations with the most checks in the last ten to twenty seconds.
 type Top struct {
-	// Hot are the buckets that get the most checks, Denied those that deny most, and WouldDeny
+	// Hot are the buckets that get the most checks, of shadow limits too, Denied those that deny most, and WouldDeny
 	// those of shadow limits that would.
 	Hot, Denied, WouldDeny []HotBucket
 	Operations             []HotOperation
@@ -115,10 +115,9 @@ func (t *topSketch) count(req *limit.Request, d *limit.Decision, items []limit.I
 	}
 	denied, wouldDeny := int64(0), int64(0)
 	for j := range items {
-		switch it := &items[j]; {
-		case it.Enforced():
-			t.now.hot.addBucket(it, every)
-		case it.Denies():
+		it := &items[j]
+		t.now.hot.addBucket(it, every)
+		if it.Denies() && !it.Enforced() {
 			t.now.wouldDeny.addBucket(it, every)
 			wouldDeny = every
 		}

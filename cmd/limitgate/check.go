@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,6 +36,7 @@ type decision struct {
 	Source     string `json:"source"`
 
 	explained string        // the verdict of RL.EXPLAIN about a refusal, or ""
+	watched   bool          // limits in shadow mode apply
 	cost      int64         // of the request
 	spread    time.Duration // the part of RetryAfter that keeps callers from coming back together, or 0 if it is not known
 }
@@ -113,9 +115,11 @@ func (d *decision) explain(ctx context.Context, client *redis.Client, args []str
 		return nil
 	}
 	named := withNames(reply)
-	if x := explanationOfReply(args, named); d.refused() && !x.bans(d.LimitID) {
+	x := explanationOfReply(args, named)
+	if d.refused() && !x.bans(d.LimitID) {
 		d.explained = cmp.Or(x.refusal(d.LimitID), d.tooCostly())
 	}
+	d.watched = slices.ContainsFunc(x.limits, func(l explainedLimit) bool { return l.watches() })
 	if wait := waitOfReply(named, d.LimitID); wait > 0 {
 		d.spread = max(0, millis(d.RetryAfter-wait)-time.Since(asked)).Truncate(time.Millisecond)
 	}
@@ -154,8 +158,10 @@ func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecon
 // String returns the decision as a sentence.
 func (d decision) String() string {
 	switch {
+	case d.Allowed && d.LimitID == "" && d.watched:
+		return "admitted" + noEnforced + "; limitgate explain has those in shadow mode"
 	case d.Allowed && d.LimitID == "":
-		return "admitted: no limit applies"
+		return "admitted" + noLimit
 	case d.Allowed:
 		return fmt.Sprintf("admitted by %s: %d of %d left, full again in %s (source %s)",
 			d.LimitID, d.Remaining, d.Limit, millis(d.ResetAfter), d.source())

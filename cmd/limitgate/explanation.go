@@ -70,12 +70,41 @@ func verdictText(allowed bool, id string, endless bool, cost int64) string {
 		return verdict + " by " + totalRate
 	}
 	if id == "" {
-		return verdict + ": no limit applies"
+		return verdict + noLimit
 	}
 	if endless {
 		verdict += fmt.Sprintf(" for ever, since a cost of %d is more than the limit admits", cost)
 	}
 	return verdict + ", bound by " + id
+}
+
+// noLimit ends the verdict on a request that no limit applies to, and noEnforced where some do in shadow mode.
+const noLimit, noEnforced = ": no limit applies", ": no enforced limit applies"
+
+// wouldDeny follows the reason of a shadow limit that would deny the request.
+const wouldDeny = ", would deny"
+
+// watches reports whether the limit applies and is in shadow mode.
+func (l *explainedLimit) watches() bool { return l.applies && strings.HasPrefix(l.why, limit.ReasonWatches) }
+
+// addShadow adds to the verdict that limits in shadow mode apply, and those that would deny.
+func (x *explanation) addShadow() {
+	var names []string
+	for i := range x.limits {
+		l := &x.limits[i]
+		if !l.watches() {
+			continue
+		}
+		if begin, none := strings.CutSuffix(x.verdict, noLimit); none {
+			x.verdict = begin + noEnforced
+		}
+		if strings.HasSuffix(l.why, wouldDeny) {
+			names = append(names, l.id)
+		}
+	}
+	if len(names) > 0 {
+		x.verdict += "; in shadow mode " + strings.Join(names, ", ") + " would deny"
+	}
 }
 
 // refusal returns the verdict on a request that lacks a dimension which the limit with the id demands, or "".
@@ -138,6 +167,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 		out.limits = append(out.limits, row)
 	}
 	out.verdict = cmp.Or(out.refusal(d.LimitID()), out.verdict)
+	out.addShadow()
 	return out
 }
 

@@ -182,18 +182,29 @@ type readinessBody struct {
 
 // storeFault returns what the backstop decides in place of the store, with the error, or "" if it decides nothing.
 func (r *readinessBody) storeFault() string {
+	failing, first := 0, ""
 	for _, sh := range r.Shards {
-		if sh.Breaker != "" && sh.Breaker != breaker.Closed.String() {
-			return "for " + sh.Addr + ": " + cmp.Or(sh.Error, "its breaker is "+sh.Breaker)
+		isOpen := sh.Breaker != "" && sh.Breaker != breaker.Closed.String()
+		if !isOpen && (r.Fault == "" || sh.Error == "") {
+			continue
+		}
+		if failing++; failing == 1 {
+			first = sh.Addr + ": " + cmp.Or(sh.Error, "its breaker is "+sh.Breaker)
 		}
 	}
-	if r.Fault != "" && len(r.Shards) > 0 {
+	switch all := len(r.Shards); {
+	case failing == 1:
+		return "for " + first
+	case failing > 1 && failing == all:
+		return fmt.Sprintf("everything, as none of %d nodes does: %s", all, first)
+	case failing > 1:
+		return fmt.Sprintf("for %d of %d nodes: %s", failing, all, first)
+	case r.Fault == "":
+		return ""
+	case all > 0:
 		return "for a node: " + r.Fault
 	}
-	if r.Fault != "" {
-		return "everything: " + r.Fault
-	}
-	return ""
+	return "everything: " + r.Fault
 }
 
 // line returns the line for a proxy that is ready. The address may be that of another program, whose

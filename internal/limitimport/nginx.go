@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -11,6 +12,9 @@ import (
 // https://nginx.org/en/docs/http/ngx_http_limit_req_module.html describes them. Locations become
 // conditions on the dimension path. The error is one of the syntax.
 func Nginx(content []byte) (Result, error) {
+	if kubernetesObject.Match(content) {
+		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
+	}
 	words, err := nginxWords(string(content))
 	if err != nil {
 		return Result{}, err
@@ -35,6 +39,9 @@ func Nginx(content []byte) (Result, error) {
 	n.remarkDry()
 	return n.result(), nil
 }
+
+// kubernetesObject matches a line of an object of Kubernetes in YAML, such as an Ingress.
+var kubernetesObject = regexp.MustCompile(`(?m)^apiVersion:`)
 
 // zone is a limit_req_zone.
 type zone struct {
