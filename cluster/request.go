@@ -260,7 +260,7 @@ func (s *Store) recordAbandoned(n *node, nr *nodeRequest) {
 			continue
 		}
 		s.recordFailure(n, why, items)
-		if nr.sent && nr.op == opTake {
+		if nr.sent && nr.op == opTake && items[0].Limit != probeLimit { // of a probe nobody loses units
 			s.counts.refundsLost.Add(int64(len(items)))
 		}
 	}

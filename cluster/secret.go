@@ -16,8 +16,9 @@ import (
 const (
 	// secretKey is the key of the secret that the proxies of a store agree on.
 	secretKey = "lg:secret"
-	// secretTTL is the expiry of the secret after the last proxy has stopped.
-	secretTTL = 24 * time.Hour
+	// secretTTL is the expiry of the secret after the last proxy has stopped. A limit by a hashed dimension begins anew
+	// with another secret, and the longest usual one is a month.
+	secretTTL = 40 * 24 * time.Hour
 	// secretRefresh is the interval at which each proxy prolongs the secret, so that a
 	// store that lost the secret has it again before another proxy makes one of its own.
 	secretRefresh = 2 * time.Second

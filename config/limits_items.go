@@ -132,6 +132,9 @@ func plainOf(n *yaml.Node) any {
 	if number, err := strconv.ParseInt(n.Value, 10, 64); err == nil && n.Tag == "!!int" && strconv.FormatInt(number, 10) == n.Value {
 		return number
 	}
+	if n.Tag == "!!bool" && (n.Value == "true" || n.Value == "false") {
+		return n.Value == "true"
+	}
 	return n.Value
 }
 

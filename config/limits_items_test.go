@@ -63,7 +63,7 @@ func TestParts(t *testing.T) {
 func TestPartsKeepWords(t *testing.T) {
 	const content = `version: 1
 default_plan: 1.10
-dimensions: {region: {values: [1.0, 007, yes, null_, 2026-01-01, 0x1F, 1e3]}, 2.50: null}
+dimensions: {region: {values: [1.0, 007, yes, null_, 2026-01-01, 0x1F, 1e3]}, 2.50: null, k: {hash: true}}
 plans:
   1.10:
     - {id: 1.0, by: [tenant, region], when: {region: 007}, rate: 1/s, burst: 010}
@@ -71,6 +71,7 @@ plans:
     - {id: hex, by: [tenant, region], when: {region: 0x1F}, rate: 1/s}
     - {id: float, by: [tenant, region], when: {region: 1e3}, rate: 1/s, replaces: []}
     - {id: "<&>", by: [tenant, "2.50"], rate: 1/s}
+    - {id: k, by: [tenant, k], when: {k: true}, rate: 1/s}
   empty: []
 tenants:
   7: {plan: 1.10, overrides: {1.0: {burst: 1}}}
@@ -92,6 +93,9 @@ shared: null
 	}
 	if a, b := describe(want, "7", "t"), describe(compiled, "7", "t"); a != b {
 		t.Errorf("the file means\n%s\nits parts\n%s", a, b)
+	}
+	if shared := string(parts[table.KeyShared]); !strings.Contains(shared, `{"hash":true}`) {
+		t.Errorf("a boolean becomes another value in %s", shared)
 	}
 	joined, err := JoinLimits(parts)
 	if err != nil {

@@ -31,6 +31,9 @@ func otherRate(n *yaml.Node) string {
 	count, period := "", ""
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := folded(n.Content[i].Value)
+		if key == "rate" { // as a number alone, whose period is another key's
+			key = "count"
+		}
 		if otherKeys[key] != rateKey {
 			continue
 		}
@@ -49,6 +52,12 @@ func otherRate(n *yaml.Node) string {
 		return rate
 	}
 	return ""
+}
+
+// hasRate reports whether a limit has a rate that is one.
+func hasRate(n *yaml.Node) bool {
+	rate := valueOf(resolveAlias(n), "rate")
+	return rate != nil && limit.IsRate(resolveAlias(rate).Value)
 }
 
 // hasOtherRate reports whether a limit has a key of other limiters in the place of its rate.

@@ -36,8 +36,8 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "a comma ends a value in braces: write numbers without commas, rate: 1000/s")
 		case key.Value != "" && key.Value == otherSlots(resolveAlias(n)):
 			d.fail(key, plain(field), "unknown key; %s", meantSlots(value))
-		case ofLimit && otherKeys[folded(key.Value)] == rateKey && hasKey(resolveAlias(n), "rate"):
-			d.fail(key, plain(field), "unknown key; leave it out, as rate has the number and its period, and burst the size of the bucket")
+		case ofLimit && otherKeys[folded(key.Value)] == rateKey && hasRate(n):
+			d.fail(key, plain(field), "unknown key; leave it out, as rate has the number and its period, and burst the size of the bucket, or write another limit")
 		case ofLimit && otherKeys[folded(key.Value)] == rateKey && meant() != "":
 			d.fail(key, plain(field), "unknown key; write rate: %s, the number and its period in one", meant())
 		default:

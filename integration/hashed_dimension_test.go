@@ -43,6 +43,12 @@ func TestHashedDimension(t *testing.T) {
 		{byRESP, "sk_live_52", "200"},
 		{byURL, "sk_test_1", "200"},
 		{byHeader, "sk_test_1", "429"},
+		{byHeader, strings.Repeat("j", 300), "200"},
+		{byURL, strings.Repeat("j", 300), "200"},
+		{byHeader, strings.Repeat("j", 300), "200"},
+		{byHeader, strings.Repeat("j", 300), "200"},
+		{byHeader, strings.Repeat("j", 300), "429"},
+		{byHeader, strings.Repeat("j", 301), "200"},
 	} {
 		if got := step.by(step.key); got != step.want {
 			t.Errorf("step %d, of %s: %s, want %s", i, step.key, got, step.want)

@@ -49,6 +49,8 @@ type keyedHasher struct {
 	macs sync.Pool // of hash.Hash, ready to be written to
 	// cache is direct-mapped: an address evicts the one with the same index.
 	cache [addrCacheSize]atomic.Pointer[hashedAddr]
+	// values is the same for values of dimensions.
+	values [valueCacheSize]atomic.Pointer[hashedValue]
 }
 
 type hashedAddr struct {
@@ -153,17 +155,11 @@ func (k *keyedHasher) hash(addr netip.Addr) *hashedAddr {
 // AppendText appends the text that represents an address which a client wrote as text, with a prefix
 // for example: texts that differ are different clients.
 func (h *AddrHasher) AppendText(dst []byte, text string) []byte {
-	return h.appendHash(dst, "text of an address ", text) // longer than an address: no hash is one of Append
-}
-
-// AppendValue appends the text that represents the value of a dimension that is declared as hashed.
-func (h *AddrHasher) AppendValue(dst []byte, value string) []byte {
-	return h.appendHash(dst, "value of a dimension ", value)
+	return h.keyed.Load().appendHash(dst, "text of an address ", text) // longer than an address: no hash is one of Append
 }
 
 // appendHash appends the hash of a text of a kind.
-func (h *AddrHasher) appendHash(dst []byte, kind, text string) []byte {
-	k := h.keyed.Load()
+func (k *keyedHasher) appendHash(dst []byte, kind, text string) []byte {
 	mac, _ := k.macs.Get().(hash.Hash)
 	defer k.macs.Put(mac)
 	_, _ = io.WriteString(mac, kind)

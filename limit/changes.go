@@ -192,6 +192,7 @@ func differences(was, is *Limit) (all []string) {
 		{"max_cost ", units(was.MaxCost), units(is.MaxCost)},
 		{"store ", was.Store.String(), is.Store.String()},
 		{"lease ", was.describeLease(), is.describeLease()},
+		{"hash of ", orNone(was.hashedDims()), orNone(is.hashedDims())},
 	} {
 		if d.was != d.is {
 			all = append(all, d.name+d.was+" -> "+d.is)

@@ -34,6 +34,9 @@ func LooksSecret(dim string) bool { return secretDim.MatchString(dim) }
 func (c *compiler) noteSecrets() {
 	noted := map[string]bool{}
 	for _, l := range c.limits {
+		if l.Action != ActionLimit || l.Mode == ModeOff {
+			continue
+		}
 		l.countsSome(func(p *property) bool {
 			if _, said := c.hashed[p.name]; p.kind != propertyExtra || said || noted[p.name] || !LooksSecret(p.name) {
 				return false

@@ -55,6 +55,18 @@ func TestHashedDimension(t *testing.T) {
 	}
 }
 
+// TestFitValue: a value that is too long for a name becomes one that fits, and differs from others.
+func TestFitValue(t *testing.T) {
+	long := strings.Repeat("a", limit.MaxNameBytes)
+	if got := limit.FitValue(long); got != long {
+		t.Errorf("%q", got)
+	}
+	a, b := limit.FitValue(long+"a"), limit.FitValue(long+"b")
+	if a == b || a != limit.FitValue(long+"a") || limit.CheckName(a) != nil {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
 // TestHashedDimensionStrict checks that the strict rules ask for the secret.
 func TestHashedDimensionStrict(t *testing.T) {
 	const file = `{version: 1, default_plan: p, dimensions: {key: {hash: %s}}, plans: {p: [{id: key, by: [tenant, key], rate: 1/s, on_error: open}]}}`

@@ -206,6 +206,17 @@ func (l *Limit) CountsAddresses() bool {
 // that is declared so.
 func (l *Limit) CountsHashes() bool { return l.countsSome((*property).isHashed) }
 
+// hashedDims returns the declared dimensions of which names of buckets have a hash.
+func (l *Limit) hashedDims() (names []string) {
+	l.countsSome(func(p *property) bool {
+		if p.hashed {
+			names = append(names, p.name)
+		}
+		return false
+	})
+	return names
+}
+
 // countsSome reports whether the limit counts by a property.
 func (l *Limit) countsSome(is func(*property) bool) bool {
 	for _, d := range l.by {

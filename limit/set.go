@@ -20,6 +20,7 @@ type Set struct {
 	defaultPlan *ruleset // for tenants not listed
 	byPlan      map[string]*ruleset
 	trial       trial
+	hashed      map[string]bool            // by dimension: whether its values are hashed, where the file says so
 	declared    map[string]map[string]bool // the values of dimensions that declare some
 	dims        []string                   // see Dims
 }
@@ -28,10 +29,14 @@ type Set struct {
 // tenant, op and ip. The caller must not change it.
 func (s *Set) Dims() []string { return s.dims }
 
-// CountsInClear reports whether names of buckets have the values of a dimension as they are sent.
+// CountsInClear reports whether names of buckets have the values of a dimension as they are sent, and the limits file
+// does not say so.
 func (s *Set) CountsInClear(dim string) bool {
+	if _, said := s.hashed[dim]; said {
+		return false
+	}
 	return slices.ContainsFunc(s.Limits, func(l *Limit) bool {
-		return l.countsSome(func(p *property) bool { return p.name == dim && !p.isHashed() })
+		return l.Action == ActionLimit && l.Mode != ModeOff && l.countsSome(func(p *property) bool { return p.name == dim })
 	})
 }
 

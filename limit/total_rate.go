@@ -3,8 +3,6 @@ package limit
 import (
 	"fmt"
 	"math"
-
-	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // TotalRate is the rate, in units a second, that limits admit of all tenants together.
@@ -76,17 +74,11 @@ func (r *ruleset) bound(byTenant bool) (smallest float64, id string) {
 	return smallest, id
 }
 
-// quotaPeriod is the time from which on a limit that takes it to give all its units is a quota: a day, which a calendar
-// may shorten by an hour.
+// quotaPeriod is the period from which on a limit is a quota: a day, which a calendar may shorten by an hour.
 const quotaPeriod = 23 * 3600e6
 
-// isQuota reports whether a limit takes a day or more to give all its units: 1000/d has the same rate as 1/86s.
-func (l *Limit) isQuota() bool {
-	if l.Action != ActionLimit || l.slots {
-		return false
-	}
-	return l.Params.Period >= quotaPeriod || l.Params.Algorithm == bucket.AlgorithmTokenBucket && l.Params.FullTime() >= quotaPeriod
-}
+// isQuota reports whether the period of a limit, as it is written, is that of a quota: 1000/d has the rate of 1/86s.
+func (l *Limit) isQuota() bool { return l.Action == ActionLimit && l.Rate.Period >= quotaPeriod }
 
 // replaced returns the ids of limits that do not apply where another limit does.
 func (r *ruleset) replaced() map[string]bool {

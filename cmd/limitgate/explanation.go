@@ -85,7 +85,9 @@ const noLimit, noEnforced = ": no limit applies", ": no enforced limit applies"
 const wouldDeny = ", would deny"
 
 // watches reports whether the limit applies and is in shadow mode.
-func (l *explainedLimit) watches() bool { return l.applies && strings.HasPrefix(l.why, limit.ReasonWatches) }
+func (l *explainedLimit) watches() bool {
+	return l.applies && strings.HasPrefix(l.why, limit.ReasonWatches)
+}
 
 // addShadow adds to the verdict that limits in shadow mode apply, and those that would deny.
 func (x *explanation) addShadow() {

@@ -27,8 +27,8 @@ const limitsUsage = `	limitgate limits lint [--strict [--backstop-total-rate N] 
 	limitgate limits --addr ADDRESS [TENANT]
 	limitgate limits explain FILE TENANT OP IP [COST] [DIM NAME VALUE [DIM NAME VALUE ...]]
 	limitgate limits explain [--domain DOMAIN] [--json] FOLDER KEY=VALUE,... [KEY=VALUE,... ...]
-	limitgate limits import nginx|kong|rules FILE
-	limitgate limits import envoy [--tenant-key KEY] FOLDER
+	limitgate limits import [--shadow] nginx|kong|rules FILE
+	limitgate limits import [--shadow] [--tenant-key KEY] envoy FOLDER
 	limitgate limits suggest ACCESS_LOG
 	limitgate limits diff OLD NEW
 	limitgate limits diff FILE dynamodb://TABLE

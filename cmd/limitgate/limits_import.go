@@ -79,6 +79,9 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	}
 	if *shadow {
 		result.File = result.Shadow
+		if len(result.Remarks) > 0 {
+			fmt.Fprintln(env.stderr, "limits that these lines advise need mode: shadow too, as long as the file has it")
+		}
 	}
 	_, _ = env.stdout.Write(result.File)
 	if _, _, err := config.ParseLimits("standard output", result.File, limit.CompileOptions{IPMaxTTL: ttl.Microseconds()}); err != nil {

@@ -220,6 +220,7 @@ func (s *Service) checkOf(d *ratelimit.RateLimitDescriptor) (r limit.Request) {
 			if key == "masked_remote_address" && s.opts.HashAddr != nil { // names of buckets have no address
 				value = string(s.opts.HashAddr(nil, value))
 			}
+			value = limit.FitValue(value)
 			_, twice := r.Dimension(key)
 			if !twice && len(r.Dims) < limit.MaxDims && !limit.ReservedDim(key) && limit.CheckName(key) == nil && limit.CheckName(value) == nil {
 				r.Dims = append(r.Dims, limit.Dim{Name: key, Value: value})

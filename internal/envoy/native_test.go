@@ -186,14 +186,14 @@ func TestNativeRefunds(t *testing.T) {
 	}
 }
 
-// TestNativeBounds checks that values which no limit can have count as missing.
+// TestNativeBounds checks that a tenant and an op which no limit can have count as missing, and that a long value is its hash.
 func TestNativeBounds(t *testing.T) {
 	d := descriptor(t, "tenant="+strings.Repeat("t", 300)+" op="+strings.Repeat("o", 2000)+" Tenant=x user="+strings.Repeat("u", 300)+" a=1 a=2")
 	for _, key := range strings.Split("bcdefghijklmnopqrstuvwxyz", "") {
 		d.Entries = append(d.Entries, descriptor(t, key+"=1").GetEntries()...)
 	}
 	r := newNative(t, Behaviour{}).checkOf(d)
-	if r.Tenant != anonymous || r.Op != "" || len(r.Dims) != limit.MaxDims || r.Dims[0] != (limit.Dim{Name: "a", Value: "1"}) {
+	if r.Tenant != anonymous || r.Op != "" || len(r.Dims) != limit.MaxDims || r.Dims[0] != (limit.Dim{Name: "user", Value: limit.FitValue(strings.Repeat("u", 300))}) || r.Dims[1] != (limit.Dim{Name: "a", Value: "1"}) {
 		t.Errorf("the check is %+v", r)
 	}
 }

@@ -146,6 +146,7 @@ func (s *Server) checkArgs(ctx *fasthttp.RequestCtx, u *users.User, below []byte
 	args := append(make([][]byte, 0, 18), checkWord, s.tenant(ctx, u, q), op, s.address(ctx, q), s.cost(ctx, q))
 	dims := 0
 	add := func(name, value string) {
+		value = limit.FitValue(value)
 		if dims < limit.MaxDims && limit.CheckName(value) == nil {
 			args = append(args, dimWord, []byte(name), []byte(value))
 			dims++

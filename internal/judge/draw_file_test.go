@@ -55,6 +55,9 @@ func (d *fileDraw) file() *file {
 		if chance(d.r, 3) {
 			f.dimensions[1].value = "{values: [u1, u2]}"
 		}
+		if chance(d.r, 2) {
+			f.dimensions[2].value = "{hash: true}"
+		}
 	}
 	for i := range 1 + d.r.IntN(3) {
 		f.plans = append(f.plans, plan{name: fmt.Sprintf("p%d", i)})

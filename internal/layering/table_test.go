@@ -233,8 +233,8 @@ var table = map[string]row{
 		settled: true,
 	},
 	"internal/replay": {
-		reason:  "decides past requests with the real limiter on the store in memory",
-		imports: []string{"limit", "limiter", "memory", "internal/accesslog"},
+		reason:  "decides past requests with the real limiter on the store in memory, and what proxies decide by themselves",
+		imports: []string{"backstop", "limit", "limiter", "memory", "internal/accesslog"},
 		settled: true,
 	},
 	"config": {

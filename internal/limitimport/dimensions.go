@@ -38,6 +38,9 @@ func (d *draft) writeDimensions(b *strings.Builder) {
 	if len(secret) == 0 {
 		return
 	}
+	for _, c := range d.advised {
+		used[c.dimension] = true
+	}
 	b.WriteString("dimensions:\n")
 	for _, name := range slices.Sorted(maps.Keys(used)) {
 		switch {

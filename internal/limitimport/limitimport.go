@@ -49,6 +49,7 @@ type draft struct {
 	tenant, shared []imported      // the limits of the plan, and those that span tenants
 	maxLevels      int             // 0 for the usual number
 	secret         map[string]bool // dimensions with the values of headers for credentials
+	advised        []condition     // of limits that remarks advise
 	remarks        []Remark
 	added          map[string]bool // the limits
 	said           map[Remark]bool // the remarks; those of the whole configuration without a line

@@ -178,6 +178,7 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition) s
 	if !allow.takesPlaceOf(&r.limit) {
 		return "write a limit for it"
 	}
+	n.advised = append(n.advised, region...)
 	var b strings.Builder
 	allow.write(&b, "")
 	text := strings.TrimSpace(b.String())

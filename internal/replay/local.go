@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/limitgate/limitgate/backstop"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
@@ -29,7 +30,7 @@ func newLocal(set *limit.Set, opts Options) (*local, error) {
 	}
 	store := memory.New(memory.Options{Buckets: replayBuckets})
 	l.limiter = limiter.New(limiter.Options{
-		Store: store, Addrs: addrs, Timeout: time.Hour, Now: func() time.Time { return l.now },
+		Store: store, Backstop: backstop.New(backstop.Options{Buckets: replayBuckets}), Addrs: addrs, Timeout: time.Hour, Now: func() time.Time { return l.now },
 	}, set)
 	return l, nil
 }

@@ -1,0 +1,40 @@
+package limit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/maphash"
+	"strings"
+)
+
+// valueCacheSize bounds the cached hashed values of dimensions, of at most MaxNameBytes each: those of the callers of a
+// moment, since several limits may have the value of one request in their names.
+const valueCacheSize = 1 << 12
+
+type hashedValue struct {
+	value string
+	text  [HashedAddrLen]byte
+}
+
+// AppendValue appends the text that represents the value of a dimension that is declared as hashed.
+func (h *AddrHasher) AppendValue(dst []byte, value string) []byte {
+	k := h.keyed.Load()
+	slot := &k.values[maphash.String(k.seed, value)%valueCacheSize]
+	known := slot.Load()
+	if known == nil || known.value != value {
+		known = &hashedValue{value: strings.Clone(value)} // it may alias a command
+		k.appendHash(known.text[:0], "value of a dimension ", value)
+		slot.Store(known)
+	}
+	return append(dst, known.text[:]...)
+}
+
+// FitValue returns the value of a dimension that a client's own protocol has, such as a header: one of more than
+// MaxNameBytes bytes becomes its SHA-256, so that no request passes a limit by a long value.
+func FitValue(value string) string {
+	if len(value) <= MaxNameBytes {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return "sha256-" + hex.EncodeToString(sum[:])
+}
