@@ -8,8 +8,8 @@ import (
 )
 
 // An open breaker closes when a call succeeds as its probe. Where no call comes the store would be reported as failing
-// long after its outage, so that the proxy makes a call every two or three seconds then: on a bucket of its own, with the deadline and the
-// outcome of any other, so that a master that is slow or refuses writes does not pass.
+// long after its outage, so that the proxy makes a call every two or three seconds then. The call is on a bucket of its
+// own, with the deadline and the outcome of any other: a master that is slow or refuses writes does not pass.
 
 const (
 	// idleProbe is for how long an open breaker waits for a call as its probe.
