@@ -88,8 +88,11 @@ func TestTopOfFew(t *testing.T) {
 	now = now.Add(time.Second)
 	top := l.Top(10)
 	want := limiter.Top{
-		Hot:       []limiter.HotBucket{
-			{"lg:t:{t}:enforced;t", "enforced", 50}, {"lg:t:{t}:trial;t;op=GET /a", "trial", 50}, {"lg:t:{u}:enforced;t", "enforced", 3}, {"lg:t:{u}:trial;t;op=GET /b", "trial", 3},
+		Hot: []limiter.HotBucket{
+			{"lg:t:{t}:enforced;t", "enforced", 50},
+			{"lg:t:{t}:trial;t;op=GET /a", "trial", 50},
+			{"lg:t:{u}:enforced;t", "enforced", 3},
+			{"lg:t:{u}:trial;t;op=GET /b", "trial", 3},
 		},
 		Denied:    []limiter.HotBucket{{"lg:t:{t}:enforced;t", "enforced", 20}},
 		WouldDeny: []limiter.HotBucket{{"lg:t:{t}:trial;t;op=GET /a", "trial", 30}},
