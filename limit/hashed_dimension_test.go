@@ -77,3 +77,24 @@ func TestHashedDimensionStrict(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkHashedDimension measures resolving a request for three limits by one dimension, as it is sent and hashed.
+func BenchmarkHashedDimension(b *testing.B) {
+	h, err := limit.NewAddrHasher([]byte(strings.Repeat("a", 16)), limit.Prefixes{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, hash := range []string{"false", "true"} {
+		b.Run("hash="+hash, func(b *testing.B) {
+			set := parse(b, `{version: 1, default_plan: p, dimensions: {key: {hash: `+hash+`}}, plans: {p: [
+				{id: a, by: [tenant, key], rate: 1/s}, {id: b, by: [tenant, key], group: b, rate: 2/m}, {id: c, by: [tenant, key], group: c, rate: 3/h}]}}`)
+			req := limit.Request{Tenant: "t", Cost: 1, Dims: []limit.Dim{{Name: "key", Value: "sk_live_51H8xqKzJ2"}}}
+			var buf limit.FastBuffer
+			b.ReportAllocs()
+			for b.Loop() {
+				buf.Reset()
+				set.ResolveFast(&req, h, 0, &buf)
+			}
+		})
+	}
+}
