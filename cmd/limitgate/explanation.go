@@ -36,7 +36,7 @@ func (x *explanation) print(w io.Writer) {
 	fmt.Fprintf(w, "tenant %s, plan %s, limits version %s\n%s\n", x.tenant, x.plan, x.version, x.verdict)
 	header := []string{"", "LIMIT", "LEVEL", "RATE", "ALGORITHM", "MODE", "ON_ERROR", "STORE", "LEASE", "WHY"}
 	if x.running {
-		header = append(header, "REMAINING", "SOURCE", "NODE")
+		header = append(header, "LEFT AFTER IT", "SOURCE", "NODE")
 	}
 	rows := [][]string{append(header, "KEY AND FIELD")}
 	for _, l := range x.limits {

@@ -41,7 +41,7 @@ func TestExplanationWithoutStore(t *testing.T) {
 		if source == "policy" {
 			left = "-"
 		}
-		for _, want := range []string{want, "REMAINING  SOURCE    NODE ", " " + left + strings.Repeat(" ", 11-len(left)) + source, "3 of 5     backstop  127.0.0.1:1"} {
+		for _, want := range []string{want, "LEFT AFTER IT  SOURCE    NODE ", " " + left + strings.Repeat(" ", 15-len(left)) + source, "3 of 5         backstop  127.0.0.1:1"} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("%s: %q is not in\n%s", source, want, b.String())
 			}

@@ -13,8 +13,9 @@ import (
 const (
 	// rawPathsPause is the interval at which operations are compared: that of a window of limiter.Top.
 	rawPathsPause = 10 * time.Second
-	// rawPathsQuiet is the shortest time between two warnings.
-	rawPathsQuiet = time.Hour
+	// rawPathsQuiet is the time in which a route has one warning, and all routes have mostRawPaths: clients must not be able
+	// to fill the log.
+	rawPathsQuiet, mostRawPaths = time.Hour, 16
 	// manyRawPaths is the number of operations with one route from which on they are reported. An API may
 	// have a few that differ in numbers, such as /2024/report and /2025/report, and hardly so many.
 	manyRawPaths = 64
@@ -25,13 +26,20 @@ const (
 // watchRawPaths warns when requests have raw paths as operations: limits by op count each apart then, so
 // that no caller meets them. The line has no path: addresses and secrets may be in it.
 func (p *Proxy) watchRawPaths(ctx context.Context) error {
-	for pause := rawPathsPause; run.Sleep(ctx, pause); {
-		route, n := rawPaths(p.limiter.Top(comparedOps).Operations, limitsByOp(p.limits.Set()))
-		if pause = rawPathsPause; n < manyRawPaths {
+	warned, since := map[string]bool{}, time.Now()
+	for run.Sleep(ctx, rawPathsPause) {
+		if time.Since(since) >= rawPathsQuiet {
+			warned, since = map[string]bool{}, time.Now()
+		}
+		if len(warned) == mostRawPaths {
 			continue
 		}
+		route, n := rawPaths(p.limiter.Top(comparedOps).Operations, limitsByOp(p.limits.Set()), warned)
+		if n < manyRawPaths {
+			continue
+		}
+		warned[route] = true
 		p.log.Warn("many ops are paths of one route, and limits by op count each apart: send the template of the route as op", "ops", n, "route", route)
-		pause = rawPathsQuiet
 	}
 	return nil
 }
@@ -42,13 +50,13 @@ func limitsByOp(set *limit.Set) []*limit.Limit {
 }
 
 // rawPaths returns the route that most of the operations would have without the numbers in their paths, and
-// how many have it, of those that one of the limits may apply to.
-func rawPaths(ops []limiter.HotOperation, limits []*limit.Limit) (route string, n int) {
+// how many have it, of those that one of the limits may apply to. Routes that were warned of are left out.
+func rawPaths(ops []limiter.HotOperation, limits []*limit.Limit, warned map[string]bool) (route string, n int) {
 	counts := map[string]int{}
 	for i := range ops {
 		op := ops[i].Operation
 		r := limit.RouteOf(op)
-		if r == op || !slices.ContainsFunc(limits, func(l *limit.Limit) bool { return l.MayCountOp(op) }) {
+		if r == op || warned[r] || !slices.ContainsFunc(limits, func(l *limit.Limit) bool { return l.MayCountOp(op) }) {
 			continue
 		}
 		if counts[r]++; counts[r] > n {

@@ -51,7 +51,7 @@ func TestRawPaths(t *testing.T) {
 		for _, op := range row.ops {
 			ops = append(ops, limiter.HotOperation{Operation: op})
 		}
-		if route, n := rawPaths(ops, limitsByOp(set)); route != row.route || n != row.n {
+		if route, n := rawPaths(ops, limitsByOp(set), nil); route != row.route || n != row.n {
 			t.Errorf("%s: %q, %d times", name, route, n)
 		}
 	}
@@ -65,7 +65,7 @@ type fixedLimits struct {
 
 func (f fixedLimits) Set() *limit.Set { return f.set }
 
-// TestWatchRawPaths: raw paths make one line an hour where a limit counts by op, and none elsewhere.
+// TestWatchRawPaths: raw paths make one line an hour for each route where a limit counts by op, and none elsewhere.
 func TestWatchRawPaths(t *testing.T) {
 	for by, want := range map[string]int{"[tenant]": 0, "[tenant, op]": 2} {
 		set := setOf(t, "{id: a, by: "+by+", rate: 1000/s}")
@@ -78,9 +78,9 @@ func TestWatchRawPaths(t *testing.T) {
 			go func() { ended <- p.watchRawPaths(ctx) }()
 			var batch limiter.Batch
 			for end := time.Now().Add(90 * time.Minute); time.Now().Before(end); time.Sleep(3 * time.Second) {
-				for i := range manyRawPaths {
+				for i := range 2 * manyRawPaths {
 					batch.Reset()
-					batch.Requests = append(batch.Requests, limit.Request{Tenant: "t", Op: fmt.Sprintf("GET /users/%d", i), Cost: 1})
+					batch.Requests = append(batch.Requests, limit.Request{Tenant: "t", Op: fmt.Sprintf("GET /%s/%d", [2]string{"users", "parcels"}[i%2], i), Cost: 1})
 					l.Decide(&batch)
 				}
 			}
@@ -88,7 +88,8 @@ func TestWatchRawPaths(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
-			if got := lines.String(); strings.Count(got, "ops=64 route=\"GET /users/{id}\"\n") != want || strings.Count(got, "\n") != want {
+			got := lines.String()
+			if users, parcels := strings.Count(got, "ops=64 route=\"GET /users/{id}\"\n"), strings.Count(got, "ops=64 route=\"GET /parcels/{id}\"\n"); users != want || parcels != want || strings.Count(got, "\n") != 2*want {
 				t.Errorf("%s: %s", by, got)
 			}
 		})
