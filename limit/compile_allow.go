@@ -29,7 +29,7 @@ func (c *compiler) noteAllows() {
 			if n > mostCounting {
 				counting, others = counting[:mostCounting], " and "+countOthers(n-mostCounting)
 			}
-			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s: %s lifts %s too", Quote(a.ID), strings.Join(counting, ", "), others, a.lifting(first), Quote(first.ID))
+			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s. Leave it so if that is meant; otherwise %s lifts %s too", Quote(a.ID), strings.Join(counting, ", "), others, a.lifting(first), Quote(first.ID))
 		}
 	}
 }
