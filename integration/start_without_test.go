@@ -68,7 +68,7 @@ func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, m
 	if code, body := willing.ready(); code != http.StatusOK || !strings.Contains(body, `"store":"unreached"`) || !strings.Contains(body, addrs[0]) {
 		t.Errorf("/readyz: %d %s", code, body)
 	}
-	if out, errs, code := run(t, nil, "shards", "--addr", willing.addr); code != 0 || !strings.HasPrefix(out, "no master of the store is known: "+addrs[0]+": ") || !strings.HasSuffix(out, "; the backstop decides\n") {
+	if out, errs, code := run(t, nil, "shards", "--addr", willing.addr); code != 0 || !strings.HasPrefix(out, "no master of the store is known: "+addrs[0]) || !strings.HasSuffix(out, "; the backstop decides\n") {
 		t.Errorf("limitgate shards: exit %d: %s%s", code, out, errs)
 	}
 	for _, words := range [][]any{{"RL.RESET", "t"}, {"DEL", "k"}} {
