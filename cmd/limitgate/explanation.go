@@ -24,7 +24,7 @@ type explanation struct {
 
 // explainedLimit is a row of an explanation.
 type explainedLimit struct {
-	applies                                                                                           bool
+	applies, wouldDeny                                                                                bool // wouldDeny is of a limit in shadow mode
 	id, level, rate, algorithm, mode, onError, store, lease, why, remaining, limit, source, node, key string
 }
 
@@ -49,6 +49,9 @@ func (x *explanation) print(w io.Writer) {
 			left = "-"
 		case l.remaining != "":
 			left = l.remaining + " of " + l.limit
+		}
+		if l.wouldDeny {
+			l.why += ", would deny"
 		}
 		columns := []string{mark, l.id, l.level, l.rate, l.algorithm, l.mode, l.onError, l.store, l.lease, l.why}
 		if x.running {
@@ -81,9 +84,6 @@ func verdictText(allowed bool, id string, endless bool, cost int64) string {
 // noLimit ends the verdict on a request that no limit applies to, and noEnforced where some do in shadow mode.
 const noLimit, noEnforced = ": no limit applies", ": no enforced limit applies"
 
-// wouldDeny follows the reason of a shadow limit that would deny the request.
-const wouldDeny = ", would deny"
-
 // watches reports whether the limit applies and is in shadow mode.
 func (l *explainedLimit) watches() bool {
 	return l.applies && strings.HasPrefix(l.why, limit.ReasonWatches)
@@ -100,7 +100,7 @@ func (x *explanation) addShadow() {
 		if begin, none := strings.CutSuffix(x.verdict, noLimit); none {
 			x.verdict = begin + noEnforced
 		}
-		if strings.HasSuffix(l.why, wouldDeny) {
+		if l.wouldDeny {
 			names = append(names, l.id)
 		}
 	}
