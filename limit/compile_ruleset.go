@@ -263,11 +263,7 @@ func (c *compiler) ruleset(planName string, limits []*Limit, tieLayer int8, line
 	for i := range r.groups {
 		g := r.groups[i].candidates
 		slices.SortStableFunc(g, compareTurn)
-		below := slices.IndexFunc(g, func(l *Limit) bool { return l.layer < tieLayer })
-		if below < 0 {
-			below = len(g)
-		}
-		c.checkTies(g[:below])
+		c.checkTies(g, tieLayer)
 	}
 	c.checkLevels(r, line)
 	return r
@@ -295,9 +291,13 @@ func (l *Limit) groupKey() string {
 }
 
 // checkTies reports limits of one group that are equally specific and that one request
-// could match, once for each but the first of them. Shadow limits do not compete with enforced ones.
-func (c *compiler) checkTies(g []*Limit) {
+// could match, once for each but the first of them. It compares those of a layer and above, which come first. Shadow limits
+// do not compete with enforced ones.
+func (c *compiler) checkTies(g []*Limit, lowest int8) {
 	for i, a := range g {
+		if a.layer < lowest {
+			return
+		}
 		for _, b := range g[i+1:] {
 			if compareRank(a, b) != 0 {
 				break
