@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,8 @@ func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, m
 	}
 	if out, errs, code := run(t, nil, "shards", "--addr", willing.addr); code != 0 || !strings.HasPrefix(out, "no master of the store is known: "+addrs[0]) || !strings.HasSuffix(out, "; the backstop decides\n") {
 		t.Errorf("limitgate shards: exit %d: %s%s", code, out, errs)
+	} else if i := slices.IndexFunc(addrs, func(addr string) bool { return !strings.Contains(out, addr) }); i >= 0 {
+		t.Errorf("limitgate shards does not name %s: %s", addrs[i], out)
 	}
 	for _, words := range [][]any{{"RL.RESET", "t"}, {"DEL", "k"}} {
 		err := willing.client().Do(t.Context(), words...).Err()
