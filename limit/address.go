@@ -34,9 +34,9 @@ const (
 	addrCacheSize = 1 << 18
 )
 
-// AddrHasher turns addresses into the text that represents them in bucket names: the
-// HMAC-SHA-256 of the address, cut to 96 bits. It never returns a raw address. It is safe
-// for concurrent use.
+// AddrHasher turns addresses, and values of dimensions that are declared as hashed, into the text that represents
+// them in bucket names: the HMAC-SHA-256, cut to 96 bits. It never returns a raw address or value. It is safe for
+// concurrent use.
 type AddrHasher struct {
 	bits     Prefixes
 	keyed    atomic.Pointer[keyedHasher]

@@ -27,7 +27,7 @@ the files of envoyproxy/ratelimit, whose keys become dimensions; serve --rls-con
 answers Envoy from them as they are. The limits
 file goes to standard output. A line on standard error says each thing that the file
 cannot say, or that means something else there; - is standard input. With --shadow
-the file has the limits that are enforced in shadow mode: they count beside the other
+all limits that the file would enforce are in shadow mode: they count beside the other
 limiter, and deny nothing.
 
 It exits with 0 when the file says everything, 2 when there are such lines, 1 when
@@ -48,7 +48,7 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	var folder folderFlags
 	folder.defineMerge(fs)
 	tenantKey := fs.String("tenant-key", defaultTenantKey, "of envoy: the `key` of descriptors whose value is the tenant")
-	shadow := fs.Bool("shadow", false, "write the limits that are enforced in shadow mode")
+	shadow := fs.Bool("shadow", false, "put all limits that the file would enforce into shadow mode")
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
