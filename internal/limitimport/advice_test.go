@@ -1,8 +1,6 @@
 package limitimport
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,23 +10,10 @@ import (
 
 // TestAdvisedLimits: a limit that a remark advises can be added to the file.
 func TestAdvisedLimits(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.*")
-	if err != nil {
-		t.Fatal(err)
-	}
 	advised := 0
-	for _, path := range paths {
-		read := readers[filepath.Ext(path)]
-		if read == nil {
-			continue
-		}
-		content, err := os.ReadFile(path)
+	eachConfiguration(t, func(path string, r Result, err error) {
 		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := read(content)
-		if err != nil {
-			continue
+			return
 		}
 		for _, remark := range r.Remarks {
 			_, text, found := strings.Cut(remark.Text, "- {")
@@ -37,15 +22,14 @@ func TestAdvisedLimits(t *testing.T) {
 			}
 			advised++
 			text = strings.Replace("  - {"+text+"\n", "rate: N/s", "rate: 1/s", 1)
-			file := string(r.File)
 			if strings.Contains(text, "by: [tenant") {
 				t.Fatalf("%s: a limit of a plan is advised: %s", path, text)
 			}
-			if _, _, err := config.ParseLimits(path, []byte(file+text), limit.CompileOptions{}); err != nil {
-				t.Errorf("%s:%d: %v\n%s%s", path, remark.Line, err, file, text)
+			if _, _, err := config.ParseLimits(path, []byte(string(r.File)+text), limit.CompileOptions{}); err != nil {
+				t.Errorf("%s:%d: %v\n%s%s", path, remark.Line, err, r.File, text)
 			}
 		}
-	}
+	})
 	if advised < 6 {
 		t.Errorf("only %d limits are advised", advised)
 	}

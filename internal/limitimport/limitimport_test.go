@@ -20,25 +20,34 @@ var readers = map[string]func([]byte) (Result, error){".conf": Nginx, ".yaml": K
 // TestImport compares the limits file and the remarks of each configuration in testdata with those
 // beside it, and checks that the limits file can be used or says why not.
 func TestImport(t *testing.T) {
+	tested := 0
+	eachConfiguration(t, func(path string, r Result, err error) {
+		tested++
+		expect(t, path+".want", describe(r, err))
+	})
+	if tested < 6 {
+		t.Errorf("only %d configurations are tested", tested)
+	}
+}
+
+// eachConfiguration calls do with the import of each configuration in testdata.
+func eachConfiguration(t *testing.T, do func(path string, r Result, err error)) {
+	t.Helper()
 	paths, err := filepath.Glob("testdata/*.*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tested := 0
 	for _, path := range paths {
 		read := readers[filepath.Ext(path)]
 		if read == nil {
 			continue
 		}
-		tested++
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect(t, path+".want", describe(read(content)))
-	}
-	if tested < 6 {
-		t.Errorf("only %d configurations are tested", tested)
+		r, err := read(content)
+		do(path, r, err)
 	}
 }
 

@@ -1,8 +1,6 @@
 package limitimport
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/limitgate/limitgate/config"
@@ -12,23 +10,10 @@ import (
 // TestShadow: the file in shadow mode can be used where the other can, enforces nothing, and has as many limits in the
 // shadow as the other enforces.
 func TestShadow(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.*")
-	if err != nil {
-		t.Fatal(err)
-	}
 	watched := 0
-	for _, path := range paths {
-		read := readers[filepath.Ext(path)]
-		if read == nil {
-			continue
-		}
-		content, err := os.ReadFile(path)
+	eachConfiguration(t, func(path string, r Result, err error) {
 		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := read(content)
-		if err != nil {
-			continue
+			return
 		}
 		modes := func(file []byte) (of map[limit.Mode]int, err error) {
 			set, _, err := config.ParseLimits(path, file, limit.CompileOptions{})
@@ -47,7 +32,7 @@ func TestShadow(t *testing.T) {
 			t.Errorf("%s: %v, %v, and in the shadow %v, %v\n%s", path, is, err, shadow, shadowErr, r.Shadow)
 		}
 		watched += shadow[limit.ModeShadow]
-	}
+	})
 	if watched < 20 {
 		t.Errorf("only %d limits are in the shadow", watched)
 	}
