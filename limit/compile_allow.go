@@ -8,7 +8,7 @@ import (
 
 // noteAllows notes of each limit that allows requests which enforced limits of other levels count them all the same.
 func (c *compiler) noteAllows() {
-	compared := 0
+	rivals := c.rivals()
 	for _, a := range c.allows() {
 		if a.Mode != ModeEnforce || a.broken {
 			continue
@@ -16,10 +16,10 @@ func (c *compiler) noteAllows() {
 		var counting []string
 		var first *Limit
 		for _, b := range c.set.Limits {
-			if compared++; compared > mostCompared {
+			if rivals.compared++; rivals.compared > mostCompared {
 				return
 			}
-			if c.countsAllowed(a, b) && !slices.Contains(counting, Quote(b.ID)) {
+			if c.countsAllowed(a, b) && !slices.Contains(counting, Quote(b.ID)) && !rivals.replace(b, a) && !rivals.replace(a, b) {
 				counting = append(counting, Quote(b.ID))
 				first = cmp.Or(first, b)
 			}
@@ -32,6 +32,34 @@ func (c *compiler) noteAllows() {
 			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s. Leave it so if that is meant; otherwise %s lifts %s too", Quote(a.ID), strings.Join(counting, ", "), others, a.lifting(first), Quote(first.ID))
 		}
 	}
+}
+
+// planGroup is a group of the limits of one plan, "" for those of all.
+type planGroup struct{ plan, key string }
+
+// rivals are limits by their groups, in which the most specific one applies.
+type rivals struct {
+	of       map[planGroup][]*Limit
+	compared int // limits that were looked at
+}
+
+// rivals returns all limits by their groups.
+func (c *compiler) rivals() *rivals {
+	r := &rivals{of: map[planGroup][]*Limit{}}
+	for _, l := range c.set.Limits {
+		group := planGroup{l.Plan, l.groupKey()}
+		r.of[group] = append(r.of[group], l)
+	}
+	return r
+}
+
+// replace reports whether another limit takes the place of l for all requests that match l and with.
+func (r *rivals) replace(l, with *Limit) bool {
+	of := r.of[planGroup{l.Plan, l.groupKey()}]
+	r.compared += len(of)
+	return slices.ContainsFunc(of, func(other *Limit) bool {
+		return other.Mode == l.Mode && takesPlace(other, l) && other.conditionsIn(l, with)
+	})
 }
 
 // lifting describes the limit that allows at the level of b what a allows.
@@ -53,11 +81,12 @@ func (l *Limit) lifting(b *Limit) string {
 // mostCounting bounds the limits that a note names.
 const mostCounting = 3
 
-// countsAllowed reports whether b is an enforced limit of another level than a, and counts requests that a allows.
+// countsAllowed reports whether b is an enforced limit of another level than a, and counts requests that a allows. One for
+// a tenant by name is meant to.
 func (c *compiler) countsAllowed(a, b *Limit) bool {
 	return b.Action == ActionLimit && b.Mode == ModeEnforce && !b.broken && !b.slots &&
 		(a.Plan == b.Plan || a.Plan == "" || b.Plan == "") && !slices.Equal(a.Level(), b.Level()) &&
-		canMeet(a, b) && !a.hasOwn(b) && !c.allowed(a, b)
+		canMeet(a, b) && !a.hasOwn(b) && !c.allowed(a, b) && (!b.namesTenant() || a.namesTenant())
 }
 
 // warnAllow warns if a allows requests, and b counts some of them all the same, and others too: it is more specific. If

@@ -23,6 +23,13 @@ var mistakenDims = map[string]mistakenDim{
 	"plan": {advice: planAdvice}, "tier": {advice: planAdvice},
 }
 
+// MistakenDim reports whether lint notes of a condition on a dimension that the file does not declare, because its name
+// is often taken for something else.
+func MistakenDim(name string) bool {
+	_, is := mistakenDims[name]
+	return is
+}
+
 // noteMistakenDims notes once for each advice that a condition is on a dimension that is often taken for the op or
 // the plan, unless the file declares that dimension or counts by it.
 func (c *compiler) noteMistakenDims() {

@@ -46,6 +46,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "import", "nginx", "a", "b"}, `import: "b" is too many: import nginx takes one file: limitgate limits import nginx nginx.conf > limits.yaml`},
 	{[]string{"limits", "import", "envoy", shopLimits, "b"}, `import: "b" is too many: import envoy takes one folder`},
 	{[]string{"limits", "import", "rules", "dynamodb://limits"}, "is a table of limits: name a file of another limiter"},
+	{[]string{"limits", "import", "kong", "kong.yaml", "-o", "limits.yaml"}, "limits import: unknown flag -o; it writes to standard output: limitgate limits import ... > FILE"},
+	{[]string{"limits", "suggest", "--output", "limits.yaml", "access.log"}, "limits suggest: unknown flag --output; it writes to standard output: limitgate limits suggest ... > FILE"},
 	{[]string{"limits", "import", "kong", "nope"}, "limitgate: limits import: there is no file \"nope\"\n"},
 	{[]string{"limits", "import", "envoy", "--tenant-key", "rout", shopLimits}, `--tenant-key: no descriptor has the key "rout"; did you mean route?; the keys are kind, remote_address, route, tenant`},
 	{[]string{"--listne", ":6380"}, `a command is missing in front of "--listne"; did you mean limitgate serve --listen?`},

@@ -93,6 +93,12 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 		}
 		return "unknown flag " + name + "; write the number of rows alone: limitgate " + fs.Name() + " 20"
 	}
+	if outputs := []string{"--o", "--out", "--output"}; slices.Contains(outputs, name) && fs.Name() != "serve" {
+		if name == "--o" {
+			name = "-o" // as it is most likely written
+		}
+		return "unknown flag " + name + "; it writes to standard output: limitgate " + fs.Name() + " ... > FILE"
+	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
 	if meant := config.MeantFlag(name, names); meant != "" {

@@ -20,10 +20,10 @@ func (d *draft) noteHeader(dimension, header string) {
 	}
 }
 
-// writeDimensions writes the dimensions of the file if names of buckets would have secrets otherwise. A file that declares
-// one declares all.
+// writeDimensions writes the dimensions of the file if names of buckets would have secrets otherwise, or lint would take a
+// condition for a mistake. A file that declares one declares all.
 func (d *draft) writeDimensions(b *strings.Builder) {
-	used, secret := map[string]bool{}, map[string]bool{}
+	used, secret, mistaken := map[string]bool{}, map[string]bool{}, false
 	for _, l := range slices.Concat(d.tenant, d.shared) {
 		for name := range strings.SplitSeq(strings.Join(l.by, "|"), "|") {
 			used[name] = true
@@ -33,9 +33,10 @@ func (d *draft) writeDimensions(b *strings.Builder) {
 		}
 		for _, c := range l.when {
 			used[c.dimension] = true
+			mistaken = mistaken || limit.MistakenDim(c.dimension)
 		}
 	}
-	if len(secret) == 0 {
+	if len(secret) == 0 && !mistaken {
 		return
 	}
 	for _, c := range d.advised {

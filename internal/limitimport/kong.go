@@ -24,8 +24,9 @@ func Kong(content []byte) (Result, error) {
 	if root == nil || root.Kind != yaml.MappingNode {
 		return Result{}, errors.New("it is no declarative configuration of Kong: a mapping with _format_version")
 	}
-	k := &kong{ids: map[condition]string{}}
+	k := &kong{ids: map[condition]string{}, services: map[string]string{}}
 	k.readIDs(root, 0)
+	k.readRoutes(root)
 	k.entity(root, nil, 0)
 	k.addPlugins()
 	if k.plugins == 0 {
@@ -43,6 +44,7 @@ type kong struct {
 	looked   int                  // comparisons for remarks
 	local    []int                // the lines of the plugins with the policy local
 	ids      map[condition]string // the names of entities, by the dimension and the id
+	services map[string]string    // the names of the services of routes, by the names of these
 	unnamed  *Remark              // about the outermost entity without a name around a plugin, or nil
 }
 

@@ -71,10 +71,17 @@ func drawPlugins(t *rapid.T, names modelNames, ways []string) (text string, plug
 		plugins = append(plugins, p)
 	}
 	list := func(name string) string { return "[" + strings.Join(inside[name], ",\n    ") + "]" }
-	text = "_format_version: '3.0'\nservices:\n"
+	services, routes := "", ""
 	for i, service := range names.services {
-		text += fmt.Sprintf("  - {name: %s, plugins: %s, routes: [{name: %s, plugins: %s}]}\n", service, list(service), names.routes[i], list(names.routes[i]))
+		within, route := "", "name: "+names.routes[i]+", plugins: "+list(names.routes[i])
+		if rapid.Bool().Draw(t, "route within service") {
+			within = ", routes: [{" + route + "}]"
+		} else {
+			routes += "  - {" + route + ", service: {name: " + service + "}}\n"
+		}
+		services += fmt.Sprintf("  - {name: %s, plugins: %s%s}\n", service, list(service), within)
 	}
+	text = "_format_version: '3.0'\nservices:\n" + services + "routes:\n" + routes
 	text += "consumers:\n"
 	for _, consumer := range names.consumers {
 		text += fmt.Sprintf("  - {username: %s, plugins: %s}\n", consumer, list(consumer))
@@ -88,7 +95,8 @@ func drawPlugins(t *rapid.T, names modelNames, ways []string) (text string, plug
 }
 
 // TestKongModel: the limits that apply to a request are those of the plugin that Kong runs for it. Others apply only
-// where a remark has their line, and there is none for plugins that count all requests, or whose limits do not apply.
+// where a remark has their line, and there is none for plugins that count all requests, or whose limits do not apply. If
+// those have one entity each, lint does not doubt that an allow is meant.
 func TestKongModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names, ways := anyNames, []string{"consumer", "consumer", "consumer", "ip", "header, header_name: key"}
@@ -104,12 +112,19 @@ func TestKongModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, _, err := config.ParseLimits("limits.yaml", result.File, limit.CompileOptions{})
+		set, notes, err := config.ParseLimits("limits.yaml", result.File, limit.CompileOptions{})
 		if err != nil {
 			t.Fatalf("%v, of\n%s\nfrom\n%s", err, result.File, text)
 		}
 		if all && slices.ContainsFunc(result.Remarks, func(r Remark) bool { return strings.HasPrefix(r.Text, "Kong runs this plugin") }) {
 			t.Fatalf("%v of\n%s", result.Remarks, text)
+		}
+		doubted := func(p limit.Problem) bool {
+			return strings.Contains(p.Text, "lifts the limits of its level alone") || strings.Contains(p.Text, "of another group")
+		}
+		pairs := slices.ContainsFunc(plugins, func(p modelPlugin) bool { return p.rank > 3 })
+		if all && !pairs && slices.ContainsFunc(notes, doubted) {
+			t.Fatalf("%v of\n%s\nfrom\n%s", notes, result.File, text)
 		}
 		applied := map[[2]int]bool{} // the lines of the plugin that Kong runs and of another one that counts for a request
 		for _, consumer := range append([]string{"other"}, names.consumers...) {

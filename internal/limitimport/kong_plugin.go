@@ -1,7 +1,6 @@
 package limitimport
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,7 +100,7 @@ func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool
 		if !isSet(n, s.entity) {
 			continue
 		}
-		name := cmp.Or(nameOf(n, s.entity), k.ids[condition{s.dimension, scalar(value(n, s.entity), "id")}])
+		name := k.entityOf(n, s)
 		if name == "" {
 			k.remark(n.Line, "a plugin is not imported: the %s is a condition here, and that of its %s is not there", s.name, s.entity)
 			return nil, false
@@ -119,6 +118,10 @@ func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool
 			k.remark(n.Line, "a plugin is not imported: it stands in %s %s and is of %[1]s %[3]s", s.entity, limit.Shorten(scope[i].pattern), limit.Shorten(name))
 			return nil, false
 		}
+	}
+	scope, ok := k.withService(n.Line, scope)
+	if !ok {
+		return nil, false
 	}
 	if path := scalar(config, "path"); scalar(config, "limit_by") == "path" && path != "" {
 		scope = append(scope, condition{"path", path})

@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -312,7 +313,7 @@ func (p *kongPlugin) countsAll() bool {
 	return !slices.ContainsFunc(p.limits[0].by, func(dim string) bool { return dim != "tenant" && dim != "ip" })
 }
 
-// union returns the conditions of a and b, each once, by their dimensions.
+// union returns the conditions of a and b, each once, in the order of kongScopes, the others behind them.
 func union(a, b []condition) []condition {
 	all := slices.Clone(a)
 	for _, c := range b {
@@ -320,7 +321,10 @@ func union(a, b []condition) []condition {
 			all = append(all, c)
 		}
 	}
-	slices.SortFunc(all, func(x, y condition) int { return strings.Compare(x.dimension, y.dimension) })
+	place := func(c condition) int {
+		return slices.IndexFunc(slices.Concat(kongScopes, []kongScope{{dimension: c.dimension}}), func(s kongScope) bool { return s.dimension == c.dimension })
+	}
+	slices.SortFunc(all, func(x, y condition) int { return cmp.Or(place(x)-place(y), strings.Compare(x.dimension, y.dimension)) })
 	return all
 }
 
