@@ -91,7 +91,7 @@ func (o *operation) decodeObject(d *reader, r *request) error {
 		}
 		f, ok := fieldOf(name)
 		if !ok || !slices.Contains(o.fields, f) {
-			return o.unknown(string(name))
+			return o.unknown(string(name), dimInBody)
 		}
 		if err := r.read(d, f); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (r *request) read(d *reader, f field) (err error) {
 	case kind == '"' || kind == 0:
 		r.values[f], err = d.readText()
 	default:
-		return fmt.Errorf("%s is %s: a text belongs there", fieldNames[f], kindNames[kind])
+		return d.notText(fieldNames[f], kind)
 	}
 	r.given |= 1 << f
 	return err
@@ -158,7 +158,7 @@ func (r *request) readDims(d *reader) error {
 			value, err = d.readText()
 			r.dims = append(r.dims, [2][]byte{name, value})
 		default:
-			return fmt.Errorf("dims.%s is %s: a text belongs there", limit.Shorten(string(name)), kindNames[kind])
+			return d.notText("dims."+limit.Shorten(string(name)), kind)
 		}
 		if err != nil {
 			return err
@@ -172,6 +172,18 @@ func (r *request) readDims(d *reader) error {
 type reader struct {
 	*jsontext.Decoder
 	body []byte
+}
+
+// notText returns the error for a value of another kind that stands next, in the place of a text.
+func (d *reader) notText(name string, kind jsontext.Kind) error {
+	if kind != '0' {
+		return fmt.Errorf("%s is %s: a text belongs there", name, kindNames[kind])
+	}
+	number, err := d.readRaw()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is a number: write the text %q", name, limit.Shorten(string(number)))
 }
 
 // readRaw reads a value as it is written, and returns that part of the body.

@@ -77,13 +77,23 @@ func (o *operation) checkRequired(r *request) error {
 	return nil
 }
 
-// unknown returns the error for a field that an operation does not have.
-func (o *operation) unknown(name string) error {
+// How a dimension is written in a body and in a query.
+const (
+	dimInBody  = `stands in dims, such as {"user": "u1"}`
+	dimInQuery = "is a parameter such as dim.user=u1"
+)
+
+// unknown returns the error for a field that an operation does not have. DimForm says how a dimension is written.
+func (o *operation) unknown(name, dimForm string) error {
 	names := namesOf(o.fields)
 	if near := limit.DidYouMean(name, names); near != "" {
 		return fmt.Errorf("there is no field %q%s", limit.Shorten(name), near)
 	}
-	return fmt.Errorf("there is no field %q; the fields of %s are %s", limit.Shorten(name), o.name, strings.Join(names, ", "))
+	dims := ""
+	if slices.Contains(o.fields, fieldDims) {
+		dims = "; a dimension " + dimForm
+	}
+	return fmt.Errorf("there is no field %q; the fields of %s are %s%s", limit.Shorten(name), o.name, strings.Join(names, ", "), dims)
 }
 
 // decodeQuery reads query parameters into a request; dim.NAME is a dimension. The error is a
@@ -104,13 +114,13 @@ func (o *operation) decodeQuery(query []byte) (r request, err error) {
 		}
 		f, ok := fieldOf([]byte(name))
 		if !ok || f == fieldDims || !slices.Contains(o.fields, f) {
-			return r, o.unknown(name)
+			return r, o.unknown(name, dimInQuery)
 		}
 		r.values[f] = append([]byte{}, all[0]...)
 		r.given |= 1 << f
 	}
 	if len(r.dims) > 0 && !slices.Contains(o.fields, fieldDims) {
-		return r, o.unknown("dims")
+		return r, o.unknown("dims", dimInQuery)
 	}
 	return r, o.checkRequired(&r)
 }
