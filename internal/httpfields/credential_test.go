@@ -17,3 +17,15 @@ func TestCredential(t *testing.T) {
 		}
 	}
 }
+
+// TestAddress: headers with addresses of clients are told from others by their names.
+func TestAddress(t *testing.T) {
+	for name, want := range map[string]bool{
+		"X-Forwarded-For": true, "x_forwarded_for": true, "X-Real-IP": true, "CF-Connecting-IP": true, "http_true_client_ip": true, "Forwarded": true,
+		"X-Client-Id": false, "Relay-Ip": false, "X-Forwarded-Proto": false, "": false,
+	} {
+		if httpfields.IsAddress(name) != want {
+			t.Errorf("%q: %t", name, !want)
+		}
+	}
+}

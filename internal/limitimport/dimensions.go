@@ -10,14 +10,19 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// noteHeader notes that a dimension has the values of a header, which may be for credentials.
+// noteHeader notes that a dimension has the values of a header, which may be for credentials, or for addresses.
 func (d *draft) noteHeader(dimension, header string) {
-	if httpfields.IsCredential(header) {
-		if d.secret == nil {
-			d.secret = map[string]bool{}
-		}
-		d.secret[dimension] = true
+	if httpfields.IsCredential(header) || httpfields.IsAddress(header) {
+		d.hash(dimension)
 	}
+}
+
+// hash notes that names of buckets do not have the values of a dimension.
+func (d *draft) hash(dimension string) {
+	if d.secret == nil {
+		d.secret = map[string]bool{}
+	}
+	d.secret[dimension] = true
 }
 
 // writeDimensions writes the dimensions of the file if names of buckets would have secrets otherwise, or lint would take a

@@ -3,13 +3,14 @@ package limitimport
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
 
 // allow returns a limit that admits the requests of l.
 func (l *imported) allow() imported {
-	return imported{id: l.id + "-allow", action: "allow", by: l.by, group: l.group, when: l.when}
+	return imported{id: l.id + "-allow", action: "allow", by: l.by, group: l.group, when: l.when, missing: l.missing}
 }
 
 // equals reports whether two limits are one.
@@ -34,6 +35,12 @@ func (l *imported) takesPlaceOf(other *imported) bool {
 
 func (l *imported) specificity() (exact, length int) {
 	for _, c := range l.when {
+		if network, ok := c.network(); ok {
+			if length += network.Bits(); network.IsSingleIP() {
+				exact++
+			}
+			continue
+		}
 		prefix, isPrefix := strings.CutSuffix(c.pattern, "*")
 		if length += len(prefix); !isPrefix {
 			exact++
@@ -64,8 +71,24 @@ func (l *imported) covers(region []condition) bool {
 	return true
 }
 
+// network returns the network of a condition on the address, and reports whether it is one.
+func (c condition) network() (netip.Prefix, bool) {
+	if c.dimension != "ip" {
+		return netip.Prefix{}, false
+	}
+	if addr, err := netip.ParseAddr(c.pattern); err == nil {
+		return netip.PrefixFrom(addr, addr.BitLen()), true
+	}
+	network, err := netip.ParsePrefix(c.pattern)
+	return network, err == nil
+}
+
 // includes reports whether all values of another condition on the same dimension meet c.
 func (c condition) includes(other condition) bool {
+	network, ok := c.network()
+	if within, is := other.network(); ok && is {
+		return network.Bits() <= within.Bits() && network.Contains(within.Addr())
+	}
 	prefix, isPrefix := strings.CutSuffix(c.pattern, "*")
 	return c.pattern == other.pattern || isPrefix && strings.HasPrefix(strings.TrimSuffix(other.pattern, "*"), prefix)
 }

@@ -37,6 +37,7 @@ type imported struct {
 	by                         []string
 	when                       []condition
 	burst                      int64 // 0 for a limit that has none
+	missing                    string // "" for the default
 	shadow, closed             bool
 	replaces                   []string // the ids of limits whose place it takes, as in the configuration
 }
@@ -218,6 +219,9 @@ func (l *imported) write(b *strings.Builder, indent string) {
 	}
 	if len(l.replaces) > 0 {
 		fmt.Fprintf(b, ", replaces: [%s]", plains(l.replaces))
+	}
+	if l.missing != "" {
+		fmt.Fprintf(b, ", missing: %s", l.missing)
 	}
 	if l.shadow {
 		b.WriteString(", mode: shadow")

@@ -66,6 +66,9 @@ type limitRequest struct {
 	imported bool
 	limit    imported // that it becomes, if it is imported
 	allows   bool     // beside the limit is one that admits its requests
+
+	variable  string    // the key, if it is one that a map makes of the address of the client
+	exempting *nginxMap // the map, if it leaves that empty for some addresses alone
 }
 
 // remark adds a remark on a limit_req.
@@ -90,31 +93,26 @@ type location struct {
 // nginx is a configuration that is being read.
 type nginx struct {
 	draft
-	zones    map[string]*zone
-	uses     map[string][]int // the lines of the limits that were imported of a zone
-	requests []limitRequest
-	limits   []imported // of the file
-	paths    []location
-	server   *server
-	servers  int
-	context  *nginxContext
-	contexts []*nginxContext // all contexts
-	hosts    map[string]int  // how many servers have a host, made when all are read
-	ranks    map[nginxRank]int
-	maps     map[string]*nginxMap // by the variable
-	compared int                  // pairs of limits, for remarks
+	zones     map[string]*zone
+	uses      map[string][]int // the lines of the limits that were imported of a zone
+	requests  []limitRequest
+	limits    []imported // of the file
+	paths     []location
+	server    *server
+	servers   int
+	context   *nginxContext
+	contexts  []*nginxContext // all contexts
+	serversBy string          // the dimension of conditions on servers, "" until it is needed
+	hosts     map[string]int  // how many servers have a host, made when all are read
+	ranks     map[nginxRank]int
+	maps      map[string]*nginxMap // by the variable
+	compared  int                  // pairs of limits, for remarks
 }
 
 // nginxRank is the limits of a context that count by the same.
 type nginxRank struct {
 	context *nginxContext
 	by      string
-}
-
-// nginxMap is a map block, with the values of its variable.
-type nginxMap struct {
-	line   int
-	values []string
 }
 
 // maxNginxDepth bounds the blocks in each other.
@@ -189,8 +187,11 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 		n.paths = append(n.paths, locationOf(directive))
 		n.context.location, n.context.server = n.paths[len(n.paths)-1], n.server
 	case len(directive) == 3 && directive[0].text == "map":
-		n.context.values = &nginxMap{line: line}
-		n.maps[strings.TrimPrefix(directive[2].text, "$")] = n.context.values
+		n.mapBlock(line, strings.TrimPrefix(directive[1].text, "$"), directive[2].text)
+	case len(directive) == 2 && directive[0].text == "geo":
+		n.mapBlock(line, "", directive[1].text)
+	case len(directive) == 3 && directive[0].text == "geo" && isAddress(strings.TrimPrefix(directive[1].text, "$")):
+		n.mapBlock(line, "", directive[2].text)
 	case len(directive) == 1 && directive[0].text == "server":
 		n.server = &server{}
 		n.context.server = n.server

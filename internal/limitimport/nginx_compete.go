@@ -15,6 +15,7 @@ func (n *nginx) addLimits() {
 		if r.imported && n.draft.add(r.limit) {
 			n.uses[r.zone] = append(n.uses[r.zone], r.line)
 			n.addAllow(r)
+			n.addExempted(r)
 		}
 		for _, text := range r.said {
 			n.remark(r.line, "%s", text)

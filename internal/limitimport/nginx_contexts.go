@@ -105,15 +105,33 @@ func (n *nginx) region(c *nginxContext) []condition {
 	}
 	if c.server != nil {
 		if host := n.hostOf(c.server); host != "" {
-			region = append(region, condition{"host", host})
+			region = append(region, condition{n.serverDimension(), host})
 		}
 	}
 	return region
 }
 
-// hostOf returns the host of a server in conditions, or "" if it has none.
+// serverDimension returns the dimension of conditions on servers: host, or server_name if some server has several names, or
+// one that is no host.
+func (n *nginx) serverDimension() string {
+	if n.serversBy != "" {
+		return n.serversBy
+	}
+	n.serversBy = "host"
+	for _, c := range n.contexts {
+		if c.name == "server" && c.server.isNamed() && (len(c.server.names) > 1 || !isHost(c.server.names[0])) {
+			n.serversBy = "server_name"
+		}
+	}
+	return n.serversBy
+}
+
+// isNamed reports whether a server has a name, and not that of requests that no other server names.
+func (s *server) isNamed() bool { return s != nil && len(s.names) > 0 && s.names[0] != "_" }
+
+// hostOf returns the value of a server in conditions, or "" if it has none.
 func (n *nginx) hostOf(s *server) string {
-	if n.servers < 2 || len(s.names) != 1 || !isHost(s.names[0]) {
+	if n.servers < 2 || !s.isNamed() || strings.ContainsAny(s.names[0], "*~$") {
 		return ""
 	}
 	return strings.ToLower(s.names[0])
@@ -122,5 +140,5 @@ func (n *nginx) hostOf(s *server) string {
 // isHost reports whether a name of a server is one host: no pattern, which .example.com is too, no variable, and none that
 // no host has.
 func isHost(name string) bool {
-	return name != "" && name != "_" && name[0] != '.' && name[len(name)-1] != '.' && !strings.ContainsAny(name, "*~$:/")
+	return name != "" && name[0] != '.' && name[len(name)-1] != '.' && !strings.ContainsAny(name, "*~$:/")
 }

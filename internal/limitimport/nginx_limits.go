@@ -31,8 +31,7 @@ func (n *nginx) read(r *limitRequest) bool {
 	}
 	l := &r.limit
 	*l = imported{id: r.zone, burst: r.burst + 1, shadow: !r.context.enforced}
-	var ok bool
-	if l.by, ok = n.key(r, z); !ok {
+	if !n.key(r, z) {
 		return false
 	}
 	if l.rate, mistake = nginxRate(z.rate); mistake != "" {
@@ -91,7 +90,7 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 	if pattern == "/*" {
 		return true // every path
 	}
-	l.when = []condition{{"path", pattern}}
+	l.when = append(l.when, condition{"path", pattern})
 	l.id += "-" + strings.Trim(at.path, "/")
 	r.remark("location %s is a condition on path: services send DIM path with the path of the request", limit.Shorten(at.path))
 	return true
@@ -103,24 +102,25 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 	if r.server == nil || n.servers < 2 {
 		return true
 	}
-	if len(r.server.names) == 0 || r.server.names[0] == "_" {
+	if !r.server.isNamed() {
 		r.remark("its server has the hosts that no other server names; here the limit counts requests of all hosts, and takes the place of less specific limits of other servers")
 		return true
 	}
-	if len(r.server.names) != 1 {
-		r.leaveOut("conditions have one name for a host, and its server has %d: %s", len(r.server.names), limit.Shorten(strings.Join(r.server.names, " ")))
+	dimension, name := n.serverDimension(), r.server.names[0]
+	if n.hostOf(r.server) == "" {
+		r.leaveOut("the first name of its server, %s, is none that a condition can have: put a plain name in front", limit.Quote(name))
 		return false
 	}
-	if name := r.server.names[0]; !isHost(name) {
-		r.leaveOut("conditions have one name for a host, and that of its server, %s, is none", limit.Quote(name))
-		return false
-	}
-	l.when = append(l.when, condition{"host", strings.ToLower(r.server.names[0])})
-	l.id += "-" + r.server.names[0]
+	l.when = append(l.when, condition{dimension, n.hostOf(r.server)})
+	l.id += "-" + name
 	if n.sharesHost(r.server) {
-		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(r.server.names[0]))
+		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(name))
 	}
-	r.remark("server %s is a condition on host: services send DIM host, in small letters and without a port", limit.Shorten(r.server.names[0]))
+	if dimension == "host" {
+		r.remark("server %s is a condition on host: services send DIM host, in small letters and without a port", limit.Shorten(name))
+	} else {
+		r.remark("server %s is a condition on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has", limit.Shorten(name))
+	}
 	return true
 }
 
@@ -139,66 +139,6 @@ func (n *nginx) sharesHost(s *server) bool {
 	}
 	host := n.hostOf(s)
 	return host == "" || n.hosts[host] > 1
-}
-
-// key returns the dimensions of a zone's key, and reports whether a limits file can express it.
-func (n *nginx) key(r *limitRequest, z *zone) (by []string, ok bool) {
-	rest := z.key
-	for rest != "" {
-		name, behind, ok := nginxVariable(rest)
-		if !ok {
-			r.leaveOut("key %s of its zone is more than variables", limit.Shorten(z.key))
-			return nil, false
-		}
-		rest = behind
-		var dimension string
-		switch {
-		case isAddress(name):
-			dimension = "ip"
-		case n.maps[name].addresses():
-			dimension = "ip"
-			r.remark("$%s is the address of the client or empty, by the map on line %d; here all addresses count: write a limit with action: allow for those without it", limit.Shorten(name), n.maps[name].line)
-		case name == "uri", name == "request_uri", name == "document_uri":
-			dimension = "path"
-		case name == "host", name == "server_name", name == "http_host":
-			dimension = "host"
-		case name == "remote_user":
-			dimension = "user"
-		case strings.HasPrefix(name, "http_"), strings.HasPrefix(name, "arg_"), strings.HasPrefix(name, "cookie_"):
-			_, dimension, _ = strings.Cut(name, "_")
-			n.noteHeader(word(dimension), name)
-		default:
-			dimension = name
-		}
-		if dimension != "ip" {
-			r.remark("services send DIM %s with what nginx has in $%s; a request without it is not counted, as nginx counts none whose key is empty", word(dimension), limit.Shorten(name))
-		}
-		by = append(by, word(dimension))
-	}
-	if len(by) == 0 {
-		r.leaveOut("its zone has no key")
-	}
-	return by, len(by) > 0
-}
-
-func isAddress(variable string) bool {
-	return variable == "binary_remote_addr" || variable == "remote_addr"
-}
-
-// addresses reports whether each value of a map is the address of the client, or empty. There is no map for nil.
-func (m *nginxMap) addresses() bool {
-	if m == nil {
-		return false
-	}
-	some := false
-	for _, value := range m.values {
-		name, rest, ok := nginxVariable(value)
-		if value != "" && (!ok || rest != "" || !isAddress(name)) {
-			return false
-		}
-		some = some || ok
-	}
-	return some
 }
 
 // nginxVariable takes $name or ${name} off the beginning of a key.

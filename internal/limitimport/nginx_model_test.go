@@ -50,7 +50,10 @@ func (c *modelConfig) write(format string, args ...any) int {
 	return c.line
 }
 
-var modelZones = map[string]string{"a": "$binary_remote_addr", "b": "$binary_remote_addr", "k": "$http_x_key"}
+var modelZones = map[string]string{"a": "$binary_remote_addr", "b": "$binary_remote_addr", "k": "$http_x_key", "g": "$limit_key"}
+
+// exemptAddr is an address for which the key of zone g is empty.
+var exemptAddr, otherAddr = netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("192.0.2.1")
 
 // drawBlock draws a block, with its limits, and writes it. Inner draws and writes the blocks in it.
 func (c *modelConfig) drawBlock(t *rapid.T, b *modelBlock, begin string, inner func()) {
@@ -63,7 +66,7 @@ func (c *modelConfig) drawBlock(t *rapid.T, b *modelBlock, begin string, inner f
 		b.dryLine = c.write("limit_req_dry_run %s;", b.dry)
 	}
 	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "limits") {
-		l := &modelLimit{zone: rapid.SampledFrom([]string{"a", "a", "b", "k"}).Draw(t, "zone"), number: int64(len(c.limits) + 1), block: b}
+		l := &modelLimit{zone: rapid.SampledFrom([]string{"a", "a", "b", "k", "g"}).Draw(t, "zone"), number: int64(len(c.limits) + 1), block: b}
 		l.line = c.write("limit_req zone=%s burst=%d nodelay;", l.zone, l.number)
 		b.limits, c.limits = append(b.limits, l), append(c.limits, l)
 	}
@@ -91,7 +94,8 @@ func (c *modelConfig) drawLocations(t *rapid.T, outer *modelBlock) {
 // drawConfig draws a configuration with one or two servers.
 func drawConfig(t *rapid.T) *modelConfig {
 	c := &modelConfig{}
-	for _, z := range []string{"a", "b", "k"} {
+	c.write("geo $limited { default 1; 10.0.0.0/8 0; } map $limited $limit_key { 0 ''; 1 $binary_remote_addr; }")
+	for _, z := range []string{"a", "b", "k", "g"} {
 		c.write("limit_req_zone %s zone=%s:1m rate=9r/s;", modelZones[z], z)
 	}
 	http := &modelBlock{}
@@ -156,6 +160,7 @@ func (b *modelBlock) isDry() bool {
 // apply here.
 type modelRequest struct {
 	uri              string
+	addr             netip.Addr
 	block            *modelBlock
 	nginx            []*modelLimit
 	enforced, shadow []*modelLimit
@@ -173,12 +178,15 @@ func modelPaths() (paths []string) {
 func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
 	var out []*modelRequest
 	for _, server := range c.blocks[0].inner {
-		for _, uri := range modelPaths() {
-			r := &modelRequest{uri: server.host + uri, block: server.find(uri)}
-			if !r.block.isDry() {
-				r.nginx = r.block.limiting()
+		for i, uri := range slices.Concat(modelPaths(), modelPaths()) {
+			r := &modelRequest{uri: server.host + uri, block: server.find(uri), addr: otherAddr}
+			if i >= len(modelPaths()) {
+				r.addr = exemptAddr
 			}
-			req := &limit.Request{Tenant: "t", Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "host", Value: server.host}, {Name: "path", Value: uri}, {Name: "x_key", Value: "k"}}}
+			if !r.block.isDry() {
+				r.nginx = slices.DeleteFunc(slices.Clone(r.block.limiting()), func(l *modelLimit) bool { return l.zone == "g" && r.addr == exemptAddr })
+			}
+			req := &limit.Request{Tenant: "t", Cost: 1, Addr: r.addr, Dims: []limit.Dim{{Name: "host", Value: server.host}, {Name: "path", Value: uri}, {Name: "x_key", Value: "k"}}}
 			for _, l := range set.Explain(req) {
 				if !l.Applies || l.Limit.Action != limit.ActionLimit {
 					continue
@@ -211,6 +219,8 @@ func (r *modelRequest) explained(l *modelLimit, remarks []Remark) bool {
 			return !extra || beside[4] == l.zone && beside[2] == l.block.path
 		case leftOut != nil && extra:
 			return leftOut[2] == strconv.Itoa(l.line) && slices.ContainsFunc(r.block.limiting(), func(o *modelLimit) bool { return o.line == m.Line })
+		case strings.Contains(m.Text, "for some addresses"), strings.Contains(m.Text, "for which it is empty count too"):
+			return extra && l.zone == "g" && m.Line == l.line && r.addr == exemptAddr
 		case strings.Contains(m.Text, "limit_req_dry_run is on for some requests"), strings.Contains(m.Text, "enforced for the same requests"):
 			return extra
 		}

@@ -1,0 +1,143 @@
+package limitimport
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// key sets what the limit of a limit_req counts by, and reports whether a limits file can express it.
+func (n *nginx) key(r *limitRequest, z *zone) bool {
+	variables, literal, ok := splitKey(z.key)
+	if !ok {
+		r.leaveOut("key %s of its zone has a $ without a name", limit.Shorten(z.key))
+		return false
+	}
+	if len(variables) == 1 && !literal && n.maps[variables[0]].addresses() {
+		n.mappedKey(r, variables[0])
+		return true
+	}
+	l := &r.limit
+	l.by = []string{}
+	filled, named := literal, 0
+	var sent []string
+	for _, name := range variables {
+		dimension := n.dimension(name)
+		if slices.Contains(l.by, dimension) {
+			continue
+		}
+		l.by = append(l.by, dimension)
+		if dimension != "ip" {
+			named++
+			sent = append(sent, name)
+		}
+		filled = filled || isFilled(name)
+	}
+	if named > 0 && (literal || len(l.by) > 1) {
+		l.missing = "share"
+	}
+	for _, name := range sent {
+		r.remark("services send DIM %s with what nginx has in $%s; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", isFilled(name)))
+	}
+	if l.missing == "share" && !filled {
+		r.remark("nginx counts no request for which key %s is empty; here these requests share a bucket", limit.Shorten(z.key))
+	}
+	return true
+}
+
+// withoutDim says how a request counts that lacks a dimension of a key.
+func withoutDim(shared, filled bool) string {
+	switch {
+	case shared && filled:
+		return "a request without it counts as one with an empty value"
+	case shared:
+		return "a request without it counts as one with an empty value, as in nginx"
+	case filled:
+		return "a request without it is not counted"
+	}
+	return "a request without it is not counted, as nginx counts none whose key is empty"
+}
+
+// splitKey returns the variables of a key, and reports whether it has other text, and whether it can be read.
+func splitKey(key string) (variables []string, literal, ok bool) {
+	for key != "" {
+		at := strings.IndexByte(key, '$')
+		if at < 0 {
+			return variables, true, true
+		}
+		literal = literal || at > 0
+		name, rest, ok := nginxVariable(key[at:])
+		if !ok {
+			return nil, literal, false
+		}
+		variables, key = append(variables, name), rest
+	}
+	return variables, literal, true
+}
+
+// dimension returns the dimension for a variable.
+func (n *nginx) dimension(name string) string {
+	switch {
+	case isAddress(name):
+		return "ip"
+	case name == "uri", name == "document_uri":
+		return "path"
+	case name == "remote_user":
+		return "user"
+	case strings.HasPrefix(name, "http_"), strings.HasPrefix(name, "arg_"), strings.HasPrefix(name, "cookie_"):
+		_, field, _ := strings.Cut(name, "_")
+		if field == "host" {
+			field = name // host is in small letters and has no port
+		}
+		n.noteHeader(word(field), name)
+		return word(field)
+	}
+	return word(name)
+}
+
+// filledVariables are variables that no request has empty.
+var filledVariables = []string{"binary_remote_addr", "remote_addr", "uri", "document_uri", "request_uri", "host", "request_method", "scheme", "server_addr", "server_port"}
+
+// isFilled reports whether no request has a variable empty.
+func isFilled(name string) bool { return slices.Contains(filledVariables, name) }
+
+// isAddress reports whether a variable is the address of the client.
+func isAddress(variable string) bool {
+	return variable == "binary_remote_addr" || variable == "remote_addr"
+}
+
+// mappedKey sets a key that a map makes of the address of the client, and leaves empty for some requests.
+func (n *nginx) mappedKey(r *limitRequest, name string) {
+	m, l := n.maps[name], &r.limit
+	usual := m.value("default")
+	if of := n.maps[m.source]; of != nil {
+		usual = m.value(of.value("default"))
+	}
+	switch method := m.method(); {
+	case usual != "":
+		l.by, r.exempting, r.variable = []string{"ip"}, m, name
+	case method != "":
+		l.by, l.when, l.id = []string{"ip"}, []condition{{"op", method + " *"}}, l.id+"-"+method
+		r.remark("$%s is the address of the client for the method %s alone, by the map on line %d: the limit is one of ops that begin with %[2]s, such as \"%[2]s /login\"", limit.Shorten(name), method, m.line)
+	default:
+		l.by = []string{word(name)}
+		n.hash(word(name))
+		r.remark("services send DIM %s with what nginx has in $%s, which is empty for most requests by the map on line %d; a request without it is not counted", word(name), limit.Shorten(name), m.line)
+	}
+}
+
+// method returns the only method for which a map has a value, or "".
+func (m *nginxMap) method() string {
+	method := ""
+	for _, e := range m.entries {
+		switch {
+		case e.value == "":
+		case m.source != "request_method" || method != "" || word(e.key) != e.key || e.key == "default":
+			return ""
+		default:
+			method = e.key
+		}
+	}
+	return method
+}
