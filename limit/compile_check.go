@@ -108,18 +108,25 @@ func (c *compiler) warnDenyAll(l *Limit) {
 	c.warn(l.Line, "action", "%s denies every request of %s: say when: with those that it denies", Quote(l.ID), of)
 }
 
-// optional returns a dimension of its own by which an enforced limit counts, without which a request
-// passes the limit, or "".
+// optional returns a dimension of its own by which an enforced limit counts, without which a request that meets its
+// conditions passes the limit, or "".
 func (l *Limit) optional() (name string) {
 	if l.Missing != MissingPass || l.Mode != ModeEnforce {
 		return ""
 	}
 	for _, d := range l.by {
-		if d.text != "op" && d.text != "ip" {
+		if d.text != "op" && d.text != "ip" && !l.hasConditionOn(d) {
 			name = d.text
 		}
 	}
 	return name
+}
+
+// hasConditionOn reports whether a request that meets the conditions of l has one of the choices of a dimension.
+func (l *Limit) hasConditionOn(d dimension) bool {
+	return slices.ContainsFunc(l.when, func(c condition) bool {
+		return slices.ContainsFunc(d.choices, func(p property) bool { return p.kind == c.kind && p.name == c.name })
+	})
 }
 
 // noteMissing notes once for a file that requests without a dimension are not limited by some limits.
@@ -135,14 +142,17 @@ func (c *compiler) noteMissing(passed []*Limit) {
 			others = append(others, Quote(other.ID))
 		}
 	}
-	more := ""
+	more, own := "", ""
+	if slices.ContainsFunc(passed, func(other *Limit) bool { return other.optional() != l.optional() }) {
+		own = " without dimensions of their own"
+	}
 	switch n := len(others); {
 	case n == 1:
-		more = ", and " + others[0] + " is like it"
+		more = ", and " + others[0] + " is like it" + own
 	case n > maxNamed:
-		more = fmt.Sprintf(", and %s and %d more are like it", strings.Join(others[:maxNamed], ", "), n-maxNamed)
+		more = fmt.Sprintf(", and %s and %d more are like it%s", strings.Join(others[:maxNamed], ", "), n-maxNamed, own)
 	case n > 1:
-		more = ", and " + strings.Join(others, ", ") + " are like it"
+		more = ", and " + strings.Join(others, ", ") + " are like it" + own
 	}
 	c.note(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), Quote(l.ID), more)
 }
