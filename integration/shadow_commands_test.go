@@ -27,3 +27,32 @@ func TestShadowCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestShadowRefusals: explanations of a running proxy and of a file name the limits in shadow mode that would refuse a request
+// whatever is in a bucket.
+func TestShadowRefusals(t *testing.T) {
+	path := writeLimits(t, `{version: 1, default_plan: p, plans: {p: [
+		{id: user, by: [tenant, user], rate: 10/h, missing: deny, mode: shadow}, {id: t, by: [tenant], rate: 10/h, mode: shadow}]},
+		shared: [{id: ban, action: deny, when: {op: "GET /admin*"}, mode: shadow}]}`)
+	p := serve(t, path)
+	for args, want := range map[string]string{
+		"acme GET":                      "would deny: user\n",
+		"acme GET - 1 DIM user u1":      "would deny: \n",
+		"acme GET - 50 DIM user u1":     "would deny: user, t\n",
+		"acme GET/admin - 1 DIM user u": "would deny: \n",
+		"acme GET_/admin":               "would deny: user, ban\n",
+	} {
+		words := strings.Fields(args)
+		words[1] = strings.ReplaceAll(words[1], "_", " ")
+		if len(words) == 2 {
+			words = append(words, "-")
+		}
+		for _, of := range [][]string{{"explain", "--addr", p.addr}, {"limits", "explain", path}} {
+			out, errs, code := run(t, nil, append(of, words...)...)
+			_, names, _ := strings.Cut(strings.Split(out, "\n")[1], "in shadow mode ")
+			if got := "would deny: " + strings.TrimSuffix(names, " would deny") + "\n"; code != 0 || got != want {
+				t.Errorf("%v %s: exit %d, %swant %s%s%s", of, args, code, got, want, out, errs)
+			}
+		}
+	}
+}

@@ -170,9 +170,17 @@ func (c *changes) compare(what, tenant string, before, after []*Limit) {
 	}
 	for _, is := range after {
 		if withID(before, is.ID) == nil {
-			c.add(is.ID, tenant, "%s%s %s is new", what, is.ID, is.Describe())
+			c.add(is.ID, tenant, "%s%s %s%s is new", what, is.ID, is.Describe(), is.unenforced())
 		}
 	}
+}
+
+// unenforced names the mode of a limit that is not enforced for all, or is "".
+func (l *Limit) unenforced() string {
+	if l.EnforcedAlways() {
+		return ""
+	}
+	return ", mode " + l.DescribeMode() + ","
 }
 
 // differences describes all differences of two limits.

@@ -66,6 +66,7 @@ plans:
   free:
     - {id: tenant, by: [tenant], rate: 50/s}
     - {id: come, by: [tenant, op], rate: 2/s}
+    - {id: watcher, by: [tenant, d], rate: 2/s, mode: shadow}
     - {id: mode, by: [tenant, a], rate: 1/s, mode: shadow}
     - {id: closed, by: [tenant, b], rate: 2/s, on_error: closed, mode: off}
     - {id: when, by: [tenant, c], rate: 1/s, when: {op: y}}
@@ -90,6 +91,7 @@ func TestChanges(t *testing.T) {
 		"plan free: closed mode enforce -> off, 1/s burst 1 -> 2/s burst 2, on_error open -> closed",
 		"plan free: when when op: x -> op: y",
 		"plan free: come 2/s burst 2 is new",
+		"plan free: watcher 2/s burst 2, mode shadow, is new",
 		"plan new is new",
 		"plan old is gone",
 		"tenant moves: plan old -> free",
@@ -183,7 +185,7 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("%s: %q, want %q", id, got[id], want)
 		}
 	}
-	if overrides != 4 || len(got) != 8 || more != 0 || lines[len(lines)-1].Override == lines[0].Override {
+	if overrides != 4 || len(got) != 9 || more != 0 || lines[len(lines)-1].Override == lines[0].Override {
 		t.Errorf("%d lines are of overrides, %d limits differ, %d lines are left out: %v", overrides, len(got), more, lines)
 	}
 	if few, left := limit.Differences(before, after, 2, nil); len(few) != 2 || left != len(lines)-2 {

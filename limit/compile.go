@@ -180,7 +180,7 @@ func (c *compiler) compileDimensions() {
 		c.dimensions[spec.Name.Value] = values
 		c.compileHash(&spec)
 	}
-	c.set.declared, c.set.hashed = c.dimensions, c.hashed
+	c.set.declared = c.dimensions
 }
 
 // usedDims returns the dimensions that limits count by or have conditions on, as Set.Dims has them.

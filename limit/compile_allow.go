@@ -112,6 +112,19 @@ func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 	return true
 }
 
+// liftsOther reports whether a, which allows, lifts b too, although b has a condition on something that a has none on: a is
+// more specific by the length of its conditions, or as they are exact. One for a tenant by name is meant to.
+func (a *Limit) liftsOther(b *Limit) bool {
+	return a.Action == ActionAllow && a.Mode == ModeEnforce && takesPlace(a, b) && !a.namesTenant() && len(a.when) == len(b.when) && a.layer == b.layer && !b.conditionsIn(a, a)
+}
+
+// noteLifted notes that a lifts b too, or notes nothing if there is no b.
+func (c *compiler) noteLifted(a, b *Limit) {
+	if b != nil {
+		c.note(a.Line, "action", "%s lifts %s too, for requests that match both: %s. Leave it so if that is meant; otherwise give %[2]s a group of its own, in which it counts them", Quote(a.ID), Quote(b.ID), a.precedence(b))
+	}
+}
+
 // namesTenant reports whether l has a condition on the tenant.
 func (l *Limit) namesTenant() bool {
 	return slices.ContainsFunc(l.when, func(c condition) bool { return c.kind == propertyTenant })

@@ -34,6 +34,7 @@ func (c *compiler) checkDefaults() {
 	}
 	c.noteMissing(passed)
 	c.noteMistakenDims()
+	c.findInClear()
 	c.noteSecrets()
 	c.noteMethods()
 	c.warnPatterns()
@@ -196,14 +197,23 @@ func (c *compiler) warnPairs() {
 		if len(a.when) == 0 || a.Mode == ModeOff || a.Action == ActionDeny || a.broken || a.slots {
 			continue
 		}
-		for _, b := range levels[a.Plan+":"+strings.Join(a.Level(), ",")] {
+		var lifted *Limit
+		level := levels[a.Plan+":"+strings.Join(a.Level(), ",")]
+		for _, b := range level {
 			if compared++; compared > mostCompared {
 				return
 			}
-			if b.Action == ActionLimit && a.Mode == b.Mode && a != b && canMeet(a, b) && (c.warnPlace(a, b) || c.warnAllow(a, b, levels[a.Plan+":"+strings.Join(a.Level(), ",")])) {
+			if b.Action != ActionLimit || a.Mode != b.Mode || a == b || !canMeet(a, b) {
+				continue
+			}
+			if c.warnPlace(a, b) || c.warnAllow(a, b, level) {
 				break
 			}
+			if lifted == nil && a.liftsOther(b) {
+				lifted = b
+			}
 		}
+		c.noteLifted(a, lifted)
 	}
 }
 

@@ -29,25 +29,33 @@ var secretDim = regexp.MustCompile(`(?:^|[._-])(?:authorization|(?:api|access|se
 // LooksSecret reports whether the values of a dimension are most likely secrets, by its name.
 func LooksSecret(dim string) bool { return secretDim.MatchString(dim) }
 
-// noteSecrets notes once for each dimension that names of buckets have values that look like secrets, unless the file
-// says whether they are hashed.
-func (c *compiler) noteSecrets() {
-	noted := map[string]bool{}
+// findInClear finds a limit for each dimension whose values names of buckets have as they are sent, unless the file says
+// whether they are hashed.
+func (c *compiler) findInClear() {
+	c.set.inClear = map[string]*Limit{}
 	for _, l := range c.limits {
 		if l.Action != ActionLimit || l.Mode == ModeOff {
 			continue
 		}
 		l.countsSome(func(p *property) bool {
-			if _, said := c.hashed[p.name]; p.kind != propertyExtra || said || noted[p.name] || !LooksSecret(p.name) {
-				return false
+			if _, said := c.hashed[p.name]; p.kind == propertyExtra && !said && c.set.inClear[p.name] == nil {
+				c.set.inClear[p.name] = l
 			}
-			noted[p.name] = true
-			others := ""
-			if c.dimensions == nil {
-				others = ", and declare the other dimensions of the file"
-			}
-			c.note(l.Line, "by", "names of buckets have the values of %s as they are sent: if they are secrets, write dimensions: {%s: {hash: true}}%s", Quote(p.name), p.name, others)
 			return false
 		})
+	}
+}
+
+// noteSecrets notes once for each dimension that names of buckets have values that look like secrets.
+func (c *compiler) noteSecrets() {
+	for _, name := range keys(c.set.inClear) {
+		if !LooksSecret(name) {
+			continue
+		}
+		others := ""
+		if c.dimensions == nil {
+			others = ", and declare the other dimensions of the file"
+		}
+		c.note(c.set.inClear[name].Line, "by", "names of buckets have the values of %s as they are sent: if they are secrets, write dimensions: {%s: {hash: true}}%s", Quote(name), name, others)
 	}
 }

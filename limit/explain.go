@@ -43,6 +43,9 @@ func (s *Set) Explain(req *Request) []Considered {
 				continue
 			}
 			c.Applies, c.Reason = consider(l, req, winner, b.matched)
+			if c.Applies && l.Mode == ModeShadow && l.Action != ActionAllow && !strings.HasPrefix(c.Reason, ReasonWatches) {
+				c.Reason = ReasonWatches + ": " + c.Reason
+			}
 			if c.Applies && l.Mode == ModeShadow {
 				if watcher != nil {
 					c.Applies, c.Reason = false, watcher.ID+" watches already"
@@ -60,6 +63,23 @@ func (s *Set) Explain(req *Request) []Considered {
 		out = append(out, Considered{Limit: l, Reason: "its mode is off"})
 	}
 	return out
+}
+
+// precedence says why l is more specific than another limit, as compareRank orders them.
+func (l *Limit) precedence(other *Limit) string {
+	exact, _ := l.specificity()
+	otherExact, _ := other.specificity()
+	switch {
+	case l.layer == layerOverride && other.layer != layerOverride:
+		return "it is an override of the tenant"
+	case l.layer != other.layer:
+		return "it is one of the plan"
+	case len(l.when) != len(other.when):
+		return "it has more conditions"
+	case exact != otherExact:
+		return "it has more exact conditions"
+	}
+	return "its conditions are longer"
 }
 
 func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies bool, reason string) {
@@ -80,7 +100,7 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 		return false, winner.ID + " passes it already"
 	}
 	if winner != nil {
-		return false, fmt.Sprintf("%s is more specific", winner.ID)
+		return false, winner.ID + " is more specific: " + winner.precedence(l)
 	}
 	if other := replacedBy(l, matched); other != nil {
 		return false, "replaced by " + other.ID

@@ -1,8 +1,10 @@
 package limit_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
@@ -64,6 +66,65 @@ func TestFitValue(t *testing.T) {
 	a, b := limit.FitValue(long+"a"), limit.FitValue(long+"b")
 	if a == b || a != limit.FitValue(long+"a") || limit.CheckName(a) != nil {
 		t.Errorf("%q and %q", a, b)
+	}
+	for value, begin := range map[string]string{"": "", "/admin" + long: "/admin" + long[:179] + "sha256-", "key\xff": "keysha256-", "\x00": "sha256-", strings.Repeat("a", 184) + "é" + long: strings.Repeat("a", 184) + "sha256-"} {
+		got := limit.FitValue(value)
+		if !strings.HasPrefix(got, begin) || value != "" && (limit.CheckName(got) != nil || len(got) != len(begin)+64) {
+			t.Errorf("%q is %q", value, got)
+		}
+	}
+}
+
+// TestHashedValues: each of more values than are cached has a text of its own, whatever becomes of the bytes behind it.
+func TestHashedValues(t *testing.T) {
+	h, err := limit.NewAddrHasher([]byte(strings.Repeat("s", 32)), limit.Prefixes{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	buffer := make([]byte, 8)
+	for round := range 2 {
+		for i := range 20_000 {
+			copy(buffer, fmt.Sprintf("%08d", i))
+			value := unsafe.String(&buffer[0], len(buffer)) // as that of a command, whose buffer is used again
+			text := string(h.AppendValue(nil, value))
+			if other, twice := texts[text]; twice != (round == 1) || twice && other != value {
+				t.Fatalf("%s has the text of %s", value, other)
+			}
+			texts[text] = strings.Clone(value)
+		}
+	}
+}
+
+// TestHashedChange: a change of hash is one of each limit that counts by the dimension.
+func TestHashedChange(t *testing.T) {
+	const file = "{version: 1, default_plan: p, dimensions: {key: {hash: %s}}, plans: {p: [{id: key, by: [tenant, key], rate: 1/s}]}}"
+	got := limit.Changes(parse(t, strings.Replace(file, "%s", "false", 1)), parse(t, strings.Replace(file, "%s", "true", 1)))
+	if len(got) != 1 || got[0] != "plan p: key hash of none -> key" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestCountsInClear: values stand in names of buckets where a limit in force counts by them, that of an override too, and
+// the file does not say whether they are hashed.
+func TestCountsInClear(t *testing.T) {
+	const file = "{version: 1, default_plan: p, DIMS plans: {p: [{id: key, by: [tenant, key], rate: 1/s MODE}]} TENANTS}"
+	for _, row := range []struct {
+		dims, mode, tenants string
+		want                bool
+	}{
+		{"", "", "", true},
+		{"", ", mode: shadow", "", true},
+		{"", ", mode: off", "", false},
+		{"", ", mode: off", ", tenants: {a: {overrides: {key: {mode: enforce}}}}", true},
+		{"dimensions: {key: {hash: false}},", "", "", false},
+		{"dimensions: {key: {hash: true}},", "", "", false},
+		{"dimensions: {key: {}},", "", "", true},
+	} {
+		set := parse(t, strings.NewReplacer("DIMS", row.dims, "MODE", row.mode, "TENANTS", row.tenants).Replace(file))
+		if set.CountsInClear("key") != row.want || set.CountsInClear("other") {
+			t.Errorf("%+v: %t", row, !row.want)
+		}
 	}
 }
 

@@ -29,12 +29,22 @@ func (h *AddrHasher) AppendValue(dst []byte, value string) []byte {
 	return append(dst, known.text[:]...)
 }
 
-// FitValue returns the value of a dimension that a client's own protocol has, such as a header: one of more than
-// MaxNameBytes bytes becomes its SHA-256, so that no request passes a limit by a long value.
+// FitValue returns the value of a dimension that a client's own protocol has, such as a header: one that no check can have,
+// since it is too long or no text, becomes its beginning with "sha256-" and its SHA-256 behind it, so that no request passes
+// a limit by it. Conditions on its first fitBytes bytes hold.
 func FitValue(value string) string {
-	if len(value) <= MaxNameBytes {
+	if value == "" || CheckName(value) == nil {
 		return value
 	}
+	begin := value[:min(len(value), fitBytes)]
+	for begin != "" && CheckName(begin) != nil {
+		begin = begin[:len(begin)-1]
+	}
 	sum := sha256.Sum256([]byte(value))
-	return "sha256-" + hex.EncodeToString(sum[:])
+	return begin + fitMark + hex.EncodeToString(sum[:])
 }
+
+const (
+	fitMark  = "sha256-"
+	fitBytes = MaxNameBytes - len(fitMark) - 2*sha256.Size
+)

@@ -199,8 +199,8 @@ func TestExplain(t *testing.T) {
 		"v1-eu false: when region: eu does not hold: the request has no DIM region",
 		"v1-exact false: when op: GET /v1/a does not hold",
 		"v1-a true: most specific of its level",
-		"v1 false: v1-a is more specific",
-		"any-op false: v1-a is more specific",
+		"v1 false: v1-a is more specific: its conditions are longer",
+		"any-op false: v1-a is more specific: it has more conditions",
 		"region false: no region",
 		"ip false: no ip",
 		"blocked false: when ip: 192.0.2.0/24 does not hold",
@@ -217,7 +217,7 @@ func TestExplainAllows(t *testing.T) {
 	set := parse(t, "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: wide, by: [tenant], rate: 1/s}\n    - {id: a, by: [tenant], when: {x: '1'}, action: allow}\n    - {id: b, by: [tenant], when: {y: '1'}, action: allow}\n")
 	req := &limit.Request{Tenant: "t", Dims: []limit.Dim{{Name: "x", Value: "1"}, {Name: "y", Value: "1"}}}
 	for _, c := range set.Explain(req) {
-		want := map[string]string{"a": "passes its level", "b": "a passes it already", "wide": "a is more specific"}[c.Limit.ID]
+		want := map[string]string{"a": "passes its level", "b": "a passes it already", "wide": "a is more specific: it has more conditions"}[c.Limit.ID]
 		if c.Applies != (c.Limit.ID == "a") || c.Reason != want {
 			t.Errorf("%s %v: %s, want %s", c.Limit.ID, c.Applies, c.Reason, want)
 		}

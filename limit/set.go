@@ -20,7 +20,7 @@ type Set struct {
 	defaultPlan *ruleset // for tenants not listed
 	byPlan      map[string]*ruleset
 	trial       trial
-	hashed      map[string]bool            // by dimension: whether its values are hashed, where the file says so
+	inClear     map[string]*Limit          // by dimension: a limit whose buckets have its values in their names, unless the file says that
 	declared    map[string]map[string]bool // the values of dimensions that declare some
 	dims        []string                   // see Dims
 }
@@ -31,14 +31,7 @@ func (s *Set) Dims() []string { return s.dims }
 
 // CountsInClear reports whether names of buckets have the values of a dimension as they are sent, and the limits file
 // does not say so.
-func (s *Set) CountsInClear(dim string) bool {
-	if _, said := s.hashed[dim]; said {
-		return false
-	}
-	return slices.ContainsFunc(s.Limits, func(l *Limit) bool {
-		return l.Action == ActionLimit && l.Mode != ModeOff && l.countsSome(func(p *property) bool { return p.name == dim })
-	})
-}
+func (s *Set) CountsInClear(dim string) bool { return s.inClear[dim] != nil }
 
 // mostDeclared bounds the values that Declared returns.
 const mostDeclared = 10

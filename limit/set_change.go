@@ -31,7 +31,7 @@ func (s *Set) Change(part *Set, removed []string, version string) (changed *Set,
 	return &Set{
 		Version: version, File: s.File, IDs: s.IDs, Limits: s.Limits,
 		tenants: s.tenants.with(changes), defaultPlan: s.defaultPlan, byPlan: s.byPlan,
-		trial: trial, declared: s.declared, hashed: s.hashed, dims: s.dims,
+		trial: trial, declared: s.declared, inClear: s.inClear, dims: s.dims,
 	}, true
 }
 

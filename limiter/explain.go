@@ -68,6 +68,15 @@ func (b *Batch) unleased(n int64) map[*limit.Limit]string {
 	return out
 }
 
+// keepUnits gives the verdicts of buckets that admit the units that the denied request does not take.
+func keepUnits(items []limit.Item) {
+	for i := range items {
+		if it := &items[i]; it.Verdict.Allowed {
+			it.Verdict.Remaining = min(it.Verdict.Remaining+it.Cost, it.Limit.Params.Capacity)
+		}
+	}
+}
+
 // Explain explains req limit by limit, and takes nothing. Batch is used for the work and
 // holds the items.
 func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
@@ -77,6 +86,9 @@ func (l *Limiter) Explain(b *Batch, req *limit.Request) Explanation {
 	l.peek(b, set, nil) // without the cache, so that every bucket is peeked
 	items := slices.Clone(b.Items(0))
 	out := Explanation{Decision: b.Decisions[0], Set: set}
+	if !out.Decision.Allowed {
+		keepUnits(items)
+	}
 	unleased := b.unleased(int64(max(1, l.opts.Instances())))
 	items = append(items, l.explainSlots(req, set)...)
 	for _, c := range set.Explain(req) {

@@ -89,6 +89,13 @@ func (l *explainedLimit) watches() bool {
 	return l.applies && strings.HasPrefix(l.why, limit.ReasonWatches)
 }
 
+// refuses reports whether the limit is in shadow mode and refuses the request, whatever is in a bucket: by action: deny, or
+// since the request lacks a dimension.
+func (l *explainedLimit) refuses() bool {
+	_, reason, _ := strings.Cut(l.why, limit.ReasonWatches+": ")
+	return l.watches() && (reason == limit.ReasonRefuses || strings.HasPrefix(reason, limit.ReasonLacks))
+}
+
 // addShadow adds to the verdict that limits in shadow mode apply, and those that would deny.
 func (x *explanation) addShadow() {
 	var names []string
@@ -166,6 +173,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 		if e.Limit.Action == limit.ActionLimit {
 			row.algorithm, row.store = e.Limit.Params.Algorithm.String(), e.Limit.Store.String()
 		}
+		row.wouldDeny = row.refuses() || row.watches() && e.Item != nil && !e.Item.Verdict.Allowed
 		out.limits = append(out.limits, row)
 	}
 	out.verdict = cmp.Or(out.refusal(d.LimitID()), out.verdict)

@@ -93,7 +93,7 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 		}
 		return "unknown flag " + name + "; write the number of rows alone: limitgate " + fs.Name() + " 20"
 	}
-	if outputs := []string{"--o", "--out", "--output"}; slices.Contains(outputs, name) && fs.Name() != "serve" {
+	if outputs := []string{"--o", "--out", "--output"}; slices.Contains(outputs, name) && (strings.HasPrefix(fs.Name(), "limits ") || strings.HasPrefix(fs.Name(), "edge")) {
 		if name == "--o" {
 			name = "-o" // as it is most likely written
 		}

@@ -86,7 +86,7 @@ func explanationOfReply(args []string, reply any) *explanation {
 		if countsNothing(row.rate) {
 			row.algorithm, row.store = "-", "-"
 		}
-		row.wouldDeny = row.watches() && fieldText(l, "allowed") == "0"
+		row.wouldDeny = row.refuses() || row.watches() && fieldText(l, "allowed") == "0"
 		x.limits = append(x.limits, row)
 	}
 	x.verdict = cmp.Or(x.refusal(fieldText(reply, "limit_id")), x.verdict)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,11 +27,9 @@ const (
 // watchRawPaths warns when requests have raw paths as operations: limits by op count each apart then, so
 // that no caller meets them. The line has no path: addresses and secrets may be in it.
 func (p *Proxy) watchRawPaths(ctx context.Context) error {
-	warned, since := map[string]bool{}, time.Now()
+	warned := map[string]time.Time{} // when each route had its warning
 	for run.Sleep(ctx, rawPathsPause) {
-		if time.Since(since) >= rawPathsQuiet {
-			warned, since = map[string]bool{}, time.Now()
-		}
+		maps.DeleteFunc(warned, func(_ string, at time.Time) bool { return time.Since(at) >= rawPathsQuiet })
 		if len(warned) == mostRawPaths {
 			continue
 		}
@@ -38,7 +37,7 @@ func (p *Proxy) watchRawPaths(ctx context.Context) error {
 		if n < manyRawPaths {
 			continue
 		}
-		warned[route] = true
+		warned[route] = time.Now()
 		p.log.Warn("many ops are paths of one route, and limits by op count each apart: send the template of the route as op", "ops", n, "route", route)
 	}
 	return nil
@@ -51,12 +50,12 @@ func limitsByOp(set *limit.Set) []*limit.Limit {
 
 // rawPaths returns the route that most of the operations would have without the numbers in their paths, and
 // how many have it, of those that one of the limits may apply to. Routes that were warned of are left out.
-func rawPaths(ops []limiter.HotOperation, limits []*limit.Limit, warned map[string]bool) (route string, n int) {
+func rawPaths(ops []limiter.HotOperation, limits []*limit.Limit, warned map[string]time.Time) (route string, n int) {
 	counts := map[string]int{}
 	for i := range ops {
 		op := ops[i].Operation
 		r := limit.RouteOf(op)
-		if r == op || warned[r] || !slices.ContainsFunc(limits, func(l *limit.Limit) bool { return l.MayCountOp(op) }) {
+		if _, quiet := warned[r]; quiet || r == op || !slices.ContainsFunc(limits, func(l *limit.Limit) bool { return l.MayCountOp(op) }) {
 			continue
 		}
 		if counts[r]++; counts[r] > n {

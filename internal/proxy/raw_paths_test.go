@@ -95,3 +95,43 @@ func TestWatchRawPaths(t *testing.T) {
 		})
 	}
 }
+
+// TestWatchManyRawPaths: of many routes at most mostRawPaths have a line within an hour, each one.
+func TestWatchManyRawPaths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := setOf(t, "{id: a, by: [tenant, op], rate: 1000/s}")
+		var lines strings.Builder
+		l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, set)
+		p := &Proxy{limiter: l, limits: fixedLimits{set: set}, log: slog.New(slog.NewTextHandler(&lines, nil))}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- p.watchRawPaths(ctx) }()
+		var batch limiter.Batch
+		for n := range 20 * 20 { // one route in each 20 s, for twice an hour and more
+			for i := range 2 * manyRawPaths {
+				batch.Reset()
+				batch.Requests = append(batch.Requests, limit.Request{Tenant: "t", Op: fmt.Sprintf("GET /%c/%d", 'a'+n%20, i), Cost: 1})
+				l.Decide(&batch)
+			}
+			time.Sleep(rawPathsQuiet / 180)
+			if n == 179 {
+				if got := strings.Count(lines.String(), "\n"); got != mostRawPaths {
+					t.Errorf("%d lines in an hour", got)
+				}
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		times := map[string]time.Time{}
+		for line := range strings.Lines(lines.String()) {
+			at, err := time.Parse("time=2006-01-02T15:04:05.000Z07:00", strings.Fields(line)[0])
+			_, route, _ := strings.Cut(line, "route=")
+			if err != nil || at.Sub(times[route]) < rawPathsQuiet {
+				t.Errorf("%v: %s after %v", err, line, times[route])
+			}
+			times[route] = at
+		}
+	})
+}

@@ -250,7 +250,7 @@ func (s *source) request(e *accesslog.Entry) limit.Request {
 		s.lacking.ip++
 	}
 	for name, template := range s.opts.Dims {
-		v := truncate(template.Expand(e), limit.MaxNameBytes)
+		v := limit.FitValue(template.Expand(e)) // as /check has it
 		if v == noWord {
 			s.lacking.addDim(name)
 			continue
