@@ -77,8 +77,11 @@ func (r *ruleset) bound(byTenant bool) (smallest float64, id string) {
 // quotaPeriod is the period from which on a limit is a quota: a day, which a calendar may shorten by an hour.
 const quotaPeriod = 23 * 3600e6
 
-// isQuota reports whether the period of a limit, as it is written, is that of a quota: 1000/d has the rate of 1/86s.
-func (l *Limit) isQuota() bool { return l.Action == ActionLimit && l.Rate.Period >= quotaPeriod }
+// isQuota reports whether the period of a limit, as it is written, is that of a quota, or the time in which its bucket
+// fills: 1000/d has the rate of 1/86s.
+func (l *Limit) isQuota() bool {
+	return l.Action == ActionLimit && (l.Rate.Period >= quotaPeriod || l.Params.FullTime() >= quotaPeriod)
+}
 
 // replaced returns the ids of limits that do not apply where another limit does.
 func (r *ruleset) replaced() map[string]bool {

@@ -79,7 +79,7 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	}
 	if *shadow {
 		result.File = result.Shadow
-		if len(result.Remarks) > 0 {
+		if slices.ContainsFunc(result.Remarks, func(r limitimport.Remark) bool { return strings.Contains(r.Text, "{id: ") }) {
 			fmt.Fprintln(env.stderr, "limits that these lines advise need mode: shadow too, as long as the file has it")
 		}
 	}

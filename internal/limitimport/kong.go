@@ -3,6 +3,8 @@ package limitimport
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v4"
 
@@ -18,11 +20,16 @@ func Kong(content []byte) (Result, error) {
 	if kind := scalar(root, "kind"); kind != "" && isSet(root, "apiVersion") {
 		return Result{}, fmt.Errorf("it is an object of Kubernetes, of kind %s, and no declarative configuration of Kong: deck gateway dump -o kong.yaml writes one of a running Kong", limit.Shorten(kind))
 	}
-	if err != nil {
+	isMapping := err == nil && root != nil && root.Kind == yaml.MappingNode
+	switch {
+	case !isMapping && nginxBlock.Match(content):
+		return Result{}, errors.New("it looks like a configuration of nginx: limitgate limits import nginx FILE")
+	case err != nil:
 		return Result{}, err
-	}
-	if root == nil || root.Kind != yaml.MappingNode {
+	case !isMapping:
 		return Result{}, errors.New("it is no declarative configuration of Kong: a mapping with _format_version")
+	case !slices.ContainsFunc(kongFields, func(field string) bool { return isSet(root, field) }):
+		return Result{}, errors.New("it is no declarative configuration of Kong, which has _format_version and one of services, routes, consumers and plugins")
 	}
 	k := &kong{ids: map[condition]string{}, services: map[string]string{}}
 	k.readIDs(root, 0)
@@ -34,6 +41,12 @@ func Kong(content []byte) (Result, error) {
 	}
 	return k.result(), nil
 }
+
+// kongFields are fields of which each configuration has one.
+var kongFields = []string{"_format_version", "services", "routes", "consumers", "consumer_groups", "plugins"}
+
+// nginxBlock matches a line of a configuration of nginx.
+var nginxBlock = regexp.MustCompile(`(?m)^\s*(?:(?:http|server|events)\s*\{|limit_req_zone\s)`)
 
 // kong is a configuration that is being read.
 type kong struct {

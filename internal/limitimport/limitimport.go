@@ -36,7 +36,7 @@ type imported struct {
 	action                     string // in place of a rate
 	by                         []string
 	when                       []condition
-	burst                      int64 // 0 for a limit that has none
+	burst                      int64  // 0 for a limit that has none
 	missing                    string // "" for the default
 	shadow, closed             bool
 	replaces                   []string // the ids of limits whose place it takes, as in the configuration

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -12,12 +12,12 @@ import (
 // https://nginx.org/en/docs/http/ngx_http_limit_req_module.html describes them. Locations become
 // conditions on the dimension path. The error is one of the syntax.
 func Nginx(content []byte) (Result, error) {
-	if kubernetesObject.Match(content) {
-		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
-	}
 	words, err := nginxWords(string(content))
 	if err != nil {
 		return Result{}, err
+	}
+	if slices.ContainsFunc(words, nginxWord.isOfKubernetes) {
+		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
 	}
 	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, ranks: map[nginxRank]int{}, maps: map[string]*nginxMap{}}
 	err = n.file(words)
@@ -40,8 +40,8 @@ func Nginx(content []byte) (Result, error) {
 	return n.result(), nil
 }
 
-// kubernetesObject matches a line of an object of Kubernetes in YAML, such as an Ingress.
-var kubernetesObject = regexp.MustCompile(`(?m)^apiVersion:`)
+// isOfKubernetes reports whether a word is the key that each object of Kubernetes has, such as an Ingress, in YAML or JSON.
+func (w nginxWord) isOfKubernetes() bool { return w.is("apiVersion:") || w.quoted && w.text == "apiVersion" }
 
 // zone is a limit_req_zone.
 type zone struct {
