@@ -67,6 +67,7 @@ type conn struct {
 	net.Conn
 	of    *conns
 	waits atomic.Int64 // since when a read waits, in nanoseconds since the epoch, or 0
+	begun atomic.Int64 // requests that are under way or answered, since the last read
 }
 
 // Read implements net.Conn.
@@ -74,6 +75,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	c.waits.Store(time.Now().UnixNano())
 	n, err := c.Conn.Read(b)
 	c.waits.Store(0)
+	c.begun.Store(0)
 	return n, err
 }
 

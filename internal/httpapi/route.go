@@ -20,6 +20,7 @@ const (
 // serve answers one request. The path is compared as it came: nothing is decoded, so that no two
 // programs can disagree about it.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+	defer s.takeTurn(ctx)()
 	defer s.recoverPanic(ctx)
 	path, query, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
 	switch {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -89,6 +90,7 @@ type Server struct {
 	exposed      string // the value of Access-Control-Expose-Headers
 	codes        [len(countedCodes)]atomic.Int64
 	warnings     warnings
+	pipelined    sync.Mutex // held by the request that is answered of those that connections send ahead of an answer
 	ctx          context.Context // that of Run
 }
 
