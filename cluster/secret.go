@@ -136,7 +136,7 @@ func (s *Store) keepSecret(ctx context.Context) {
 		}
 		return
 	case string(agreed) != string(*secret):
-		s.opts.Log.Error("the store holds another secret for addresses than this proxy uses: restart the proxy, or set --privacy-ip-secret-file")
+		s.opts.Log.Error("the store holds another secret than this proxy uses, so that it counts apart by ip and by dimensions with hash: true: restart the proxy, or set --privacy-ip-secret-file")
 	}
 	s.secretKept.Store(time.Now().Unix())
 }

@@ -35,6 +35,9 @@ func Kong(content []byte) (Result, error) {
 	k.readIDs(root, 0)
 	k.readRoutes(root)
 	k.entity(root, nil, 0)
+	if k.entities > maxKongEntities {
+		return Result{}, fmt.Errorf("it has more than %d entities: an alias may stand for what it is part of", maxKongEntities)
+	}
 	k.addPlugins()
 	if k.plugins == 0 {
 		k.remark(1, "there is no rate-limiting plugin: nothing is imported")
@@ -52,6 +55,7 @@ var nginxBlock = regexp.MustCompile(`(?m)^\s*(?:(?:http|server|events)\s*\{|limi
 type kong struct {
 	draft
 	plugins  int
+	entities int                  // that were looked at, at most maxKongEntities
 	read     []kongPlugin         // those that are imported
 	compared int                  // pairs of their limits
 	looked   int                  // comparisons for remarks
@@ -71,13 +75,18 @@ var kongScopes = []kongScope{
 	{"services", "service", "name", "service"}, {"routes", "route", "name", "route"}, {"consumers", "consumer", "username", "tenant"},
 }
 
-// maxKongDepth bounds the entities in each other, which are a service, its routes and their
-// consumers: an alias may stand for what it is part of.
-const maxKongDepth = 8
+const (
+	// maxKongDepth bounds the entities in each other, which are a service, its routes and their
+	// consumers: an alias may stand for what it is part of.
+	maxKongDepth = 8
+	// maxKongEntities bounds the entities that are looked at, once for their ids and once for their plugins: aliases may
+	// repeat them.
+	maxKongEntities = 200_000
+)
 
 // entity reads the plugins of an entity, and those of the entities in it.
 func (k *kong) entity(n *yaml.Node, scope []condition, depth int) {
-	if depth > maxKongDepth {
+	if k.entities++; depth > maxKongDepth || k.entities > maxKongEntities {
 		return
 	}
 	k.checkMerge(n)
@@ -105,7 +114,7 @@ func (k *kong) entity(n *yaml.Node, scope []condition, depth int) {
 
 // readIDs reads the names of entities that others may name by an id, "" of those without a name.
 func (k *kong) readIDs(n *yaml.Node, depth int) {
-	if depth > maxKongDepth {
+	if k.entities++; depth > maxKongDepth || k.entities > maxKongEntities {
 		return
 	}
 	for _, s := range kongScopes {

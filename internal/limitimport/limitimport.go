@@ -236,10 +236,22 @@ func (l *imported) write(b *strings.Builder, indent string) {
 	}
 }
 
-// quoted returns text as a YAML scalar: JSON is YAML.
+// quoted returns text as a YAML scalar: JSON is YAML, but that YAML breaks lines at U+0085, and refuses other characters that
+// are not printable.
 func quoted(text string) string {
 	content, _ := json.Marshal(text) // a string has no marshaler that fails
-	return string(content)
+	var b strings.Builder
+	for _, r := range string(content) {
+		switch {
+		case r < 0x7f || strconv.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
 }
 
 // plain returns a word as a YAML scalar that is text: null is none without quotes.
