@@ -112,10 +112,10 @@ func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 	return true
 }
 
-// liftsOther reports whether a, which allows, lifts b too, although b has a condition on something that a has none on: a is
+// liftsOther reports whether l, which allows, lifts b too, although b has a condition on something that l has none on: l is
 // more specific by the length of its conditions, or as they are exact. One for a tenant by name is meant to.
-func (a *Limit) liftsOther(b *Limit) bool {
-	return a.Action == ActionAllow && a.Mode == ModeEnforce && takesPlace(a, b) && !a.namesTenant() && len(a.when) == len(b.when) && a.layer == b.layer && !b.conditionsIn(a, a)
+func (l *Limit) liftsOther(b *Limit) bool {
+	return l.Action == ActionAllow && l.Mode == ModeEnforce && takesPlace(l, b) && !l.namesTenant() && len(l.when) == len(b.when) && l.layer == b.layer && !b.conditionsIn(l, l)
 }
 
 // noteLifted notes that a lifts b too, or notes nothing if there is no b.

@@ -3,7 +3,6 @@ package httpapi_test
 import (
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/limitgate/limitgate/commands"
@@ -15,16 +14,28 @@ import (
 type gate struct {
 	recorder
 	entered, leave, left chan struct{}
-	inside, most         atomic.Int64
+	inside, most         int // guarded by mu
+}
+
+// mostInside returns the most requests that were inside at a time, since the last call.
+func (g *gate) mostInside() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	most := g.most
+	g.most = 0
+	return most
 }
 
 func (g *gate) Decide(u *users.User, peer netip.Addr, cmds [][][]byte, answers []commands.Answer) []commands.Answer {
-	n := g.inside.Add(1)
-	for most := g.most.Load(); n > most && !g.most.CompareAndSwap(most, n); most = g.most.Load() {
-	}
+	g.mu.Lock()
+	g.inside++
+	g.most = max(g.most, g.inside)
+	g.mu.Unlock()
 	g.entered <- struct{}{}
 	<-g.leave
-	g.inside.Add(-1)
+	g.mu.Lock()
+	g.inside--
+	g.mu.Unlock()
 	g.left <- struct{}{}
 	return g.recorder.Decide(u, peer, cmds, answers)
 }
@@ -44,8 +55,8 @@ func TestPipelinedTurns(t *testing.T) {
 	for range connections {
 		<-g.entered
 	}
-	if g.most.Load() != connections {
-		t.Errorf("%d of the first requests at a time", g.most.Load())
+	if n := g.mostInside(); n != connections {
+		t.Errorf("%d of the first requests at a time", n)
 	}
 	for range connections {
 		g.leave <- struct{}{}
@@ -53,13 +64,13 @@ func TestPipelinedTurns(t *testing.T) {
 	for range connections {
 		<-g.left
 	}
-	g.most.Store(0)
+	g.mostInside()
 	for range 3 * connections {
 		<-g.entered
 		g.leave <- struct{}{}
 	}
-	if g.most.Load() != 1 {
-		t.Errorf("%d of the further requests at a time", g.most.Load())
+	if n := g.mostInside(); n != 1 {
+		t.Errorf("%d of the further requests at a time", n)
 	}
 	for range connections {
 		if reply := <-replies; strings.Count(reply, "200 OK") != 4 {

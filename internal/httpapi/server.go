@@ -90,7 +90,7 @@ type Server struct {
 	exposed      string // the value of Access-Control-Expose-Headers
 	codes        [len(countedCodes)]atomic.Int64
 	warnings     warnings
-	pipelined    sync.Mutex // held by the request that is answered of those that connections send ahead of an answer
+	pipelined    sync.Mutex      // held by the request that is answered of those that connections send ahead of an answer
 	ctx          context.Context // that of Run
 }
 

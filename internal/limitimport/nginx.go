@@ -40,9 +40,6 @@ func Nginx(content []byte) (Result, error) {
 	return n.result(), nil
 }
 
-// isOfKubernetes reports whether a word is the key that each object of Kubernetes has, such as an Ingress, in YAML or JSON.
-func (w nginxWord) isOfKubernetes() bool { return w.is("apiVersion:") || w.quoted && w.text == "apiVersion" }
-
 // zone is a limit_req_zone.
 type zone struct {
 	key, rate string

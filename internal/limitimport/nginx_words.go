@@ -14,6 +14,11 @@ type nginxWord struct {
 
 func (w nginxWord) is(mark string) bool { return !w.quoted && w.text == mark }
 
+// isOfKubernetes reports whether a word is the key that each object of Kubernetes has, such as an Ingress, in YAML or JSON.
+func (w nginxWord) isOfKubernetes() bool {
+	return w.is("apiVersion:") || w.quoted && w.text == "apiVersion"
+}
+
 // nginxWords splits a configuration into words.
 func nginxWords(text string) (words []nginxWord, err error) {
 	line := 1
