@@ -29,7 +29,7 @@ const (
 var errNoSecret = errors.New("agree on secret: the store has none, waiting for proxies that know one")
 
 // errSecret is returned if secretKey holds no secret.
-var errSecret = errors.New("agree on secret: " + secretKey + " holds something else")
+var errSecret = errors.New("agree on secret: the key " + secretKey + " holds something else than proxies write: delete it, or set --privacy-ip-secret-file")
 
 // agreeAtOnce agrees on the secret during Open. It does nothing if no secret is to be
 // agreed on.
@@ -111,6 +111,9 @@ func (s *Store) readSecret(ctx context.Context, t *topology) ([]byte, error) {
 		return nil, fmt.Errorf("agree on secret: %w", err)
 	}
 	agreed, err := n.client.GetEx(ctx, secretKey, secretTTL).Result()
+	if err != nil && kindOf(err) == KindWrongType {
+		return nil, errSecret
+	}
 	if err != nil {
 		return nil, fmt.Errorf("agree on secret: %w", explained(err))
 	}

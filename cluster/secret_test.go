@@ -113,9 +113,18 @@ func TestSecretAgreedLate(t *testing.T) {
 // TestSecretImpossible checks that another value in place of a secret is an error.
 func TestSecretImpossible(t *testing.T) {
 	node := redistest.Start(t)
-	client(t, node.Addr).Set(t.Context(), secretKey, "!", time.Minute)
-	s, err := openWithout(t, Options{Secret: []byte(strings.Repeat("a", 32))}, node.Addr)
-	if err == nil || !strings.Contains(err.Error(), "lg:secret holds something else") {
-		t.Errorf("opened as %v with %v", s, err)
+	c := client(t, node.Addr)
+	for name, put := range map[string]func() error{
+		"no secret": func() error { return c.Set(t.Context(), secretKey, "!", time.Minute).Err() },
+		"a list":    func() error { return c.LPush(t.Context(), secretKey, "!").Err() },
+	} {
+		c.Del(t.Context(), secretKey)
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := openWithout(t, Options{Secret: []byte(strings.Repeat("a", 32))}, node.Addr)
+		if err == nil || !strings.Contains(err.Error(), "lg:secret holds something else than proxies write: delete it, or set --privacy-ip-secret-file") {
+			t.Errorf("%s: opened as %v with %v", name, s, err)
+		}
 	}
 }
