@@ -103,7 +103,10 @@ func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 	if b.namesTenant() && !a.namesTenant() { // a group of its own is meant to count for that tenant
 		return false
 	}
-	replaced := func(l *Limit) bool { return l.Mode == b.Mode && takesPlace(l, b) && l.conditionsIn(a, b) }
+	replaced := func(l *Limit) bool {
+		within := l.Group == a.Group && len(l.when) == len(b.when) // what b counts is thought of in the group of a
+		return l.Mode == b.Mode && (takesPlace(l, b) && l.conditionsIn(a, b) || within && l.conditionsIn(b, b))
+	}
 	if c.notedGroup || a.hasOwn(b) || slices.ContainsFunc(level, replaced) {
 		return false
 	}

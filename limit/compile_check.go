@@ -28,7 +28,7 @@ func (c *compiler) checkDefaults() {
 			c.warn(l.Line, "rate", "%s counts over a day or more, and a Redis without AOF forgets it in a restart: set its appendonly to yes", Quote(l.ID))
 			c.warnings[len(c.warnings)-1].Redis = true
 		}
-		if optional := l.optional(); optional != "" && !c.warnMissing(l, optional) && !l.missSet {
+		if optional := l.optional(); optional != "" && !l.missSet && !c.warnMissing(l, optional) {
 			passed = append(passed, l)
 		}
 	}
@@ -143,17 +143,11 @@ func (c *compiler) noteMissing(passed []*Limit) {
 			others = append(others, Quote(other.ID))
 		}
 	}
-	more, own := "", ""
-	if slices.ContainsFunc(passed, func(other *Limit) bool { return other.optional() != l.optional() }) {
-		own = " without dimensions of their own"
-	}
-	switch n := len(others); {
-	case n == 1:
-		more = ", and " + others[0] + " is like it" + own
-	case n > maxNamed:
-		more = fmt.Sprintf(", and %s and %d more are like it%s", strings.Join(others[:maxNamed], ", "), n-maxNamed, own)
-	case n > 1:
-		more = ", and " + strings.Join(others, ", ") + " are like it" + own
+	more := ""
+	if n := len(others); n > maxNamed {
+		more = fmt.Sprintf(", nor those without their dimensions by %s and %d more", strings.Join(others[:maxNamed], ", "), n-maxNamed)
+	} else if n > 0 {
+		more = ", nor those without their dimensions by " + strings.Join(others, ", ")
 	}
 	c.note(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), Quote(l.ID), more)
 }
@@ -169,7 +163,7 @@ func (c *compiler) warnMissing(l *Limit, optional string) bool {
 			return false
 		}
 	}
-	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share", optional, Quote(l.ID), l.Plan)
+	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share, or missing: pass if that is meant", optional, Quote(l.ID), l.Plan)
 	return true
 }
 
@@ -210,7 +204,10 @@ func (c *compiler) warnPairs() {
 				break
 			}
 			if lifted == nil && a.liftsOther(b) {
-				lifted = b
+				compared += len(level)
+				if !slices.ContainsFunc(level, func(l *Limit) bool { return l != a && takesPlace(l, a) && l.conditionsIn(a, b) }) {
+					lifted = b
+				}
 			}
 		}
 		c.noteLifted(a, lifted)

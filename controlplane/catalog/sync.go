@@ -412,7 +412,7 @@ func (f *Syncer) Status() SyncStatus {
 	case f.failed != nil:
 		st.Error = f.failed.Error()
 	case f.reread.distrusts(f.catalog.opts.Now()):
-		st.Error = "reverted limits that messages named and the table does not have: do others write to this proxy's queue?"
+		st.Error = "reverted limits that messages named and the table does not have, and follows digests alone for two minutes: others write to its queue, or the table was changed behind its control plane"
 	case f.reread.silent:
 		st.Error = "no digest of the limits has come since " + f.reread.heard.UTC().Format(time.RFC3339) + ": is a control plane running, and its topic subscribed? The table is read about every 40 s instead"
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // Result is a limits file, and what it does not say.
@@ -220,8 +222,8 @@ func (l *imported) write(b *strings.Builder, indent string) {
 	if len(l.replaces) > 0 {
 		fmt.Fprintf(b, ", replaces: [%s]", plains(l.replaces))
 	}
-	if l.missing != "" {
-		fmt.Fprintf(b, ", missing: %s", l.missing)
+	if missing := cmp.Or(l.missing, l.passing()); missing != "" {
+		fmt.Fprintf(b, ", missing: %s", missing)
 	}
 	if l.shadow {
 		b.WriteString(", mode: shadow")
@@ -234,6 +236,16 @@ func (l *imported) write(b *strings.Builder, indent string) {
 	default:
 		b.WriteString(", on_error: open}\n")
 	}
+}
+
+// passing returns pass for a limit that counts by a dimension which requests may lack, so that it is said to be meant, or "".
+func (l *imported) passing() string {
+	for _, dim := range l.by {
+		if l.action == "" && !limit.ReservedDim(dim) && !slices.ContainsFunc(l.when, func(c condition) bool { return c.dimension == dim }) {
+			return "pass"
+		}
+	}
+	return ""
 }
 
 // quoted returns text as a YAML scalar: JSON is YAML, but that YAML breaks lines at U+0085, and refuses other characters that

@@ -64,8 +64,9 @@ type limitRequest struct {
 	limit    imported // that it becomes, if it is imported
 	allows   bool     // beside the limit is one that admits its requests
 
-	variable  string    // the key, if it is one that a map makes of the address of the client
-	exempting *nginxMap // the map, if it leaves that empty for some addresses alone
+	variable  string     // the key, if it is one that a map makes of the address of the client
+	exempting *nginxMap  // the map, if it leaves that empty for some addresses alone
+	lifts     []imported // limits that keep the places of this one, if it has a group of its own for exempt addresses
 }
 
 // remark adds a remark on a limit_req.

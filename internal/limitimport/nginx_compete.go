@@ -5,16 +5,25 @@ import "fmt"
 // addLimits adds the limits of all limit_req, and the remarks on these.
 func (n *nginx) addLimits() {
 	n.leaveOutTied()
+	n.separateExempting()
+	places := map[string]bool{}
 	for i := range n.requests {
 		if r := &n.requests[i]; r.imported {
-			n.limits = append(n.limits, r.limit)
+			n.limits = append(append(n.limits, r.limit), r.lifts...)
+			places[r.limit.place()] = true
 		}
+	}
+	if len(places) > usualLevels {
+		n.maxLevels = min(len(places), mostLevels)
 	}
 	for i := range n.requests {
 		r := &n.requests[i]
 		if r.imported && n.draft.add(r.limit) {
 			n.uses[r.zone] = append(n.uses[r.zone], r.line)
 			n.addAllow(r)
+			for _, lift := range r.lifts {
+				n.draft.add(lift)
+			}
 			n.addExempted(r)
 		}
 		for _, text := range r.said {
