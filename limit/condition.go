@@ -18,7 +18,6 @@ type condition struct {
 	net    netip.Prefix // for ip: the addresses
 }
 
-var errPatternStar = errors.New(`a * may stand only at the end of a pattern: write the exact value, or a prefix followed by one *`)
 
 // regexpLike matches patterns that are most likely meant as regular expressions.
 var regexpLike = regexp.MustCompile(`^\^|\$$|[/ ]\.\*$|\\[dwsDWS.]|\[\^|\(\?|\]\+`)
@@ -40,7 +39,8 @@ func parseCondition(dim, pattern string) (condition, error) {
 		c.prefix, c.exact = before, false
 	}
 	if strings.Contains(c.prefix, "*") {
-		return c, errPatternStar
+		before, _, _ := strings.Cut(pattern, "*")
+		return c, fmt.Errorf("a * may stand only at the end of a pattern: write the exact value, or a prefix followed by one *, such as %s", Quote(before+"*"))
 	}
 	return c, nil
 }

@@ -29,6 +29,7 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	}
 	k.checkMerge(n)
 	k.checkMerge(config)
+	k.remarkTypos(config)
 	by, ok := k.by(n.Line, config)
 	if !ok {
 		return
@@ -41,6 +42,20 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 		k.local = append(k.local, n.Line)
 	}
 	k.windows(kongPlugin{line: n.Line, rank: rank}, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(n.Line, config)})
+}
+
+// remarkTypos remarks on fields of a config that are nearly windows.
+func (k *kong) remarkTypos(config *yaml.Node) {
+	var names []string
+	for _, w := range kongWindows {
+		names = append(names, w.name)
+	}
+	of := resolved(config)
+	for i := 0; of != nil && of.Kind == yaml.MappingNode && i+1 < len(of.Content); i += 2 {
+		if key := of.Content[i]; !slices.Contains(names, key.Value) && nearest(key.Value, names) != "" {
+			k.remark(key.Line, "%s is not known, and not imported%s", limit.Shorten(key.Value), question(nearest(key.Value, names)))
+		}
+	}
 }
 
 // remarkMisplaced remarks on a plugin of limits that stands in the list as a word or as a field, and reports
@@ -170,6 +185,9 @@ func (k *kong) windows(p kongPlugin, config *yaml.Node, l imported) {
 	k.read = append(k.read, p)
 }
 
+// kongWays are the values of limit_by.
+var kongWays = []string{"consumer", "credential", "ip", "service", "header", "path"}
+
 // kongDims are the dimensions of an import that no header may have.
 var kongDims = []string{"service", "route", "path", "credential"}
 
@@ -204,7 +222,7 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		k.remark(line, "services send DIM path; requests of other paths are not counted, and in Kong count by their address")
 		return []string{"path"}, true
 	default:
-		k.remark(line, "a plugin is not imported: limits do not count by %s", limit.Shorten(what))
+		k.remark(line, "a plugin is not imported: limits do not count by %s%s; Kong has consumer, credential, ip, service, header and path", limit.Shorten(what), question(nearest(what, kongWays)))
 		return nil, false
 	}
 }

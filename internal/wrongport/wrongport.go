@@ -24,10 +24,10 @@ const (
 	// the end of the connection does not overtake the answer.
 	answerTime, lingerTime, lingerBytes = time.Second, 100 * time.Millisecond, 16 << 10
 
-	withoutTLS = "received a connection without TLS on a TLS port"
-	withTLS    = "received a TLS connection on a port without TLS"
-	redis      = "received a Redis command on a port for HTTP"
-	redisGRPC  = "received a Redis command on a port for gRPC"
+	withoutTLS = "received a connection without TLS on a TLS port: clients connect by TLS, as redis-cli --tls does"
+	withTLS    = "received a TLS connection on a port without TLS: clients connect without it"
+	redis      = "received a Redis command on a port for HTTP: Redis clients connect to the address of --listen"
+	redisGRPC  = "received a Redis command on a port for gRPC: Redis clients connect to the address of --listen"
 	httpGRPC   = "received an HTTP/1 request on a port for gRPC"
 
 	redisAnswer = "-ERR this port speaks HTTP: Redis clients connect to the address of --listen\r\n"
