@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"log/slog"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/internal/httpapi"
 	"github.com/limitgate/limitgate/internal/users"
+	"github.com/limitgate/limitgate/internal/wrongport"
 )
 
 // gate admits requests one by one, as the test says.
@@ -45,7 +48,12 @@ func (g *gate) Decide(u *users.User, peer netip.Addr, cmds [][][]byte, answers [
 func TestPipelinedTurns(t *testing.T) {
 	const connections = 8
 	g := &gate{entered: make(chan struct{}), leave: make(chan struct{}), left: make(chan struct{}, 4*connections)}
-	addr := serve(t, httpapi.Options{Handler: g})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	serveBound(t, httpapi.Options{Handler: g}, wrongport.Plain(httpapi.Bound(l), slog.New(slog.DiscardHandler))) // as a proxy has it
 	replies := make(chan string)
 	for range connections {
 		go func() {

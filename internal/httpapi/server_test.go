@@ -78,6 +78,12 @@ func serve(tb testing.TB, o httpapi.Options) (addr string) {
 
 func serveOn(tb testing.TB, o httpapi.Options, l net.Listener) *httpapi.Server {
 	tb.Helper()
+	return serveBound(tb, o, httpapi.Bound(l))
+}
+
+// serveBound runs a server on a listener that is bounded.
+func serveBound(tb testing.TB, o httpapi.Options, l net.Listener) *httpapi.Server {
+	tb.Helper()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -85,7 +91,7 @@ func serveOn(tb testing.TB, o httpapi.Options, l net.Listener) *httpapi.Server {
 	s := httpapi.New(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, httpapi.Bound(l)) }()
+	go func() { ended <- s.Run(ctx, l) }()
 	tb.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -142,6 +142,9 @@ type conn struct {
 	once sync.Once
 }
 
+// NetConn returns the connection below, as that of a tls.Conn.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 // Read implements net.Conn. A connection that got an answer has ended.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
