@@ -66,7 +66,7 @@ func (c *canary) describe(set *limit.Set, st *LimitsStatus) {
 		st.Trial = fmt.Sprintf("version %s, on %s", trial.Version, limit.DescribeShare(share))
 	}
 	if c.held != "" && st.Error == "" {
-		st.Error = c.heldBack()
+		st.Error = c.heldBack() + "; restore the file before, as a proxy that starts takes this one for all tenants"
 	}
 }
 

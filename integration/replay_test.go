@@ -170,7 +170,7 @@ func TestSuggest(t *testing.T) {
 	}
 	var busiest, thousandth, hundredth int
 	_, ip, _ := strings.Cut(out, "shared:")
-	if _, err := fmt.Sscanf(strings.TrimSpace(ip), "# %d in the busiest minute; %d/m would deny at most 0.1 %% of the requests, %d/m", &busiest, &thousandth, &hundredth); err != nil {
+	if _, err := fmt.Sscanf(strings.TrimSpace(ip), "# %d in the busiest minute; in fixed windows %d/m would deny at most 0.1 %% of the requests, %d/m", &busiest, &thousandth, &hundredth); err != nil {
 		t.Fatalf("%v in %s", err, ip)
 	}
 	deniedBy := func(rate int) int64 {

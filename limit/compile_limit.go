@@ -157,7 +157,11 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	slices.SortFunc(l.by, func(a, b dimension) int { return cmp.Compare(a.text, b.text) })
 	l.field = l.field && l.byTenant && !l.Params.Algorithm.ExpiresPerUnit()
 	if l.layer == layerShared && l.byTenant {
-		c.fail(spec.By[0].Line, "by", "a shared limit spans tenants and cannot count by tenant: move it into a plan")
+		mend := "move it into a plan"
+		if l.Action != ActionLimit {
+			mend = "leave by out"
+		}
+		c.fail(spec.By[0].Line, "by", "a shared limit spans tenants and cannot count by tenant: %s", mend)
 	}
 	if l.layer != layerShared && !l.byTenant && l.Action == ActionLimit {
 		c.fail(spec.Line, "by", "a plan's limit has to count by tenant too, or its tenants would spend each other's units: write by: [tenant, ...], or move it to shared")

@@ -18,7 +18,6 @@ type condition struct {
 	net    netip.Prefix // for ip: the addresses
 }
 
-
 // regexpLike matches patterns that are most likely meant as regular expressions.
 var regexpLike = regexp.MustCompile(`^\^|\$$|[/ ]\.\*$|\\[dwsDWS.]|\[\^|\(\?|\]\+`)
 

@@ -198,7 +198,8 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		k.remarkOnce(line, "consumers are tenants: a request without a consumer, which Kong counts by its address, needs a tenant here")
 		return []string{"tenant"}, true
 	case "credential":
-		k.remark(line, "services send DIM credential; a request without it is not counted, and in Kong counts by its address")
+		k.hash("credential")
+		k.remark(line, "services send DIM credential, with the id of the credential and not the key itself; a request without it is not counted, and in Kong counts by its address")
 		return []string{"tenant", "credential"}, true
 	case "ip":
 		k.remarkOnce(line, "services send the address of the client; a request without it is not counted")

@@ -54,8 +54,17 @@ func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest
 	if !inner.imported {
 		how = "that one counts"
 	}
-	n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here %s", limit.Shorten(outer.zone), outer.line, how)
+	lift := ""
+	if region := n.region(inner.context); counts(inner.context) && len(region) > 0 {
+		if advice := n.liftedBy(outer, inner.context, region, inner.line); strings.HasPrefix(advice, liftThere) {
+			lift = ": " + advice
+		}
+	}
+	n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here %s%s", limit.Shorten(outer.zone), outer.line, how, lift)
 }
+
+// liftThere begins the advice to lift a limit for some requests.
+const liftThere = "to lift it there, write "
 
 // isOneOf reports whether the limit of a limit_req is that of one of others.
 func isOneOf(r *limitRequest, others []*limitRequest) bool {
@@ -168,14 +177,16 @@ func (n *nginx) longer(other, in *nginxContext) []*nginxContext {
 }
 
 // liftedBy says how to lift the limit of a limit_req for a region of a location. An allow lifts all limits of its level and
-// group, so that it is no advice where another one may count there.
-func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition) string {
+// group, so that it is no advice where another one may count there, or where nginx counts some of its requests. Line is that of
+// the remark.
+func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, line int) string {
 	allow := r.limit.allow()
-	allow.id, allow.when = fmt.Sprintf("%s-%d", r.limit.id, c.location.line), region
+	allow.id, allow.when = fmt.Sprintf("%s-%d", r.limit.id, line), region
 	if c.location.isRegexp() {
 		return "a limits file has no regular expressions"
 	}
-	if !allow.takesPlaceOf(&r.limit) {
+	counted := func(c *nginxContext) bool { return c.location.isRegexp() || allow.covers(n.region(c)) }
+	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.context.counted, counted) {
 		return "write a limit for it"
 	}
 	n.advised = append(n.advised, region...)
@@ -185,7 +196,7 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition) s
 	if n.countsBeside(&r.limit, region) {
 		return "write a limit for it with the rate that nginx has there, " + strings.Replace(text, "action: allow", "rate: N/s", 1)
 	}
-	return "to lift it there, write " + text
+	return liftThere + text
 }
 
 // countsBeside reports whether another limit of the level and group of l may count requests of a region.
@@ -206,7 +217,7 @@ func (n *nginx) remarkBesideOf(r *limitRequest, c *nginxContext, region []condit
 	case admits:
 		n.remark(c.location.line, "nginx matches location %s before %s, where limit_req_dry_run admits all: here its requests are admitted too; write a limit for it", path, limit.Shorten(at.path))
 	case n.counts(&r.limit, region):
-		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: %s", path, limit.Shorten(at.path), limit.Shorten(r.zone), n.liftedBy(r, c, region))
+		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: %s", path, limit.Shorten(at.path), limit.Shorten(r.zone), n.liftedBy(r, c, region, c.location.line))
 	}
 }
 

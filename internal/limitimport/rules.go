@@ -122,6 +122,12 @@ func (r *rules) id(n *yaml.Node) string {
 	return id
 }
 
+// unreadFields say what to write in the place of fields that a rule does not have.
+var unreadFields = map[string]string{
+	"burst": ": write capacity", "mode": ": the rule is enforced, unless limits import has --shadow", "dry_run": ": the rule is enforced, unless limits import has --shadow",
+	"shadow": ": the rule is enforced, unless limits import has --shadow", "limit": ": write rate", "window": ": write per", "period": ": write per",
+}
+
 // fields remarks on fields that are not read, and reports whether none of them is a misspelling.
 func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
 	known := slices.Sorted(maps.Keys(ruleFields))
@@ -134,7 +140,7 @@ func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
 			r.remark(key.Line, "%s is not imported: there is no field %s; did you mean %s?", id, limit.Shorten(key.Value), near)
 			return false
 		}
-		r.remark(key.Line, "%s: the field %s is not read", id, limit.Shorten(key.Value))
+		r.remark(key.Line, "%s: the field %s is not read%s", id, limit.Shorten(key.Value), unreadFields[strings.ToLower(key.Value)])
 	}
 	return true
 }

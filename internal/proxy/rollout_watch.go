@@ -72,7 +72,7 @@ func (p *Proxy) watchRollout(ctx context.Context) error {
 				}
 				continue
 			}
-			p.log.Error("canary limits taken back", "version", f.Version, "why", f.String())
+			p.log.Error("canary limits taken back: restore the file before, as a proxy that starts takes this one for all tenants", "version", f.Version, "why", f.String())
 		}
 	}
 }

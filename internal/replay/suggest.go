@@ -101,6 +101,6 @@ func (w *windows) suggest(to *strings.Builder, indent, id, by string) {
 		return
 	}
 	more, _ := w.limitFor(0.01)
-	fmt.Fprintf(to, "%s# %d in the busiest minute; %d/m would deny at most 0.1 %% of the requests, %d/m 1 %%\n", indent, w.most, little, more)
+	fmt.Fprintf(to, "%s# %d in the busiest minute; in fixed windows %d/m would deny at most 0.1 %% of the requests, %d/m 1 %%; replay counts as the limit does\n", indent, w.most, little, more)
 	fmt.Fprintf(to, "%s- {id: %s, by: [%s], rate: %d/m, mode: shadow, on_error: open}\n", indent, id, by, 2*w.most)
 }
