@@ -57,7 +57,7 @@ func TestHistory(t *testing.T) {
 	c := planOf(t, map[string]string{"one": "10/s", "two": "20/s"}, "tenants: {acme: {overrides: {one: {rate: 5/s}}}}\n", b.IDs...)
 	h := NewHistory("limits.yaml", a)
 	follow(h, b, b, b.Try(c, 500), b.Try(c, 2500), b, b.Try(c, 500), c)
-	const lines = "plan free: one 1/s burst 1 -> 10/s burst 10; tenant acme: one 5/s burst 5 is new +0"
+	const lines = "plan free: one 1/s burst 1 -> 10/s burst 10; tenant acme: one 5/s burst 5, mode shadow, is new +0"
 	for id, want := range map[string][]string{
 		"two": {fmt.Sprintf("%s->%s : plan free: two 2/s burst 2 -> 20/s burst 20 +0", a.Version, b.Version)},
 		"one": {
