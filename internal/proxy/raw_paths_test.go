@@ -65,30 +65,50 @@ type fixedLimits struct {
 
 func (f fixedLimits) Set() *limit.Set { return f.set }
 
+// rawPathsWatch is a proxy that watches for raw paths, and the lines of its log.
+type rawPathsWatch struct {
+	limiter *limiter.Limiter
+	batch   limiter.Batch
+	lines   strings.Builder
+	stop    func() (lines string)
+}
+
+// startRawPathsWatch starts a proxy with limits that watches for raw paths.
+func startRawPathsWatch(t *testing.T, set *limit.Set) *rawPathsWatch {
+	w := &rawPathsWatch{limiter: limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, set)}
+	p := &Proxy{limiter: w.limiter, limits: fixedLimits{set: set}, log: slog.New(slog.NewTextHandler(&w.lines, nil))}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- p.watchRawPaths(ctx) }()
+	w.stop = func() string {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		return w.lines.String()
+	}
+	return w
+}
+
+// decide decides a request of an op.
+func (w *rawPathsWatch) decide(op string) {
+	w.batch.Reset()
+	w.batch.Requests = append(w.batch.Requests, limit.Request{Tenant: "t", Op: op, Cost: 1})
+	w.limiter.Decide(&w.batch)
+}
+
 // TestWatchRawPaths: raw paths make one line an hour for each route where a limit counts by op, and none elsewhere.
 func TestWatchRawPaths(t *testing.T) {
 	for by, want := range map[string]int{"[tenant]": 0, "[tenant, op]": 2} {
 		set := setOf(t, "{id: a, by: "+by+", rate: 1000/s}")
 		synctest.Test(t, func(t *testing.T) {
-			var lines strings.Builder
-			l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, set)
-			p := &Proxy{limiter: l, limits: fixedLimits{set: set}, log: slog.New(slog.NewTextHandler(&lines, nil))}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error)
-			go func() { ended <- p.watchRawPaths(ctx) }()
-			var batch limiter.Batch
+			w := startRawPathsWatch(t, set)
 			for end := time.Now().Add(90 * time.Minute); time.Now().Before(end); time.Sleep(3 * time.Second) {
 				for i := range 2 * manyRawPaths {
-					batch.Reset()
-					batch.Requests = append(batch.Requests, limit.Request{Tenant: "t", Op: fmt.Sprintf("GET /%s/%d", [2]string{"users", "parcels"}[i%2], i), Cost: 1})
-					l.Decide(&batch)
+					w.decide(fmt.Sprintf("GET /%s/%d", [2]string{"users", "parcels"}[i%2], i))
 				}
 			}
-			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-			got := lines.String()
+			got := w.stop()
 			if users, parcels := strings.Count(got, "ops=64 route=\"GET /users/{id}\"\n"), strings.Count(got, "ops=64 route=\"GET /parcels/{id}\"\n"); users != want || parcels != want || strings.Count(got, "\n") != 2*want {
 				t.Errorf("%s: %s", by, got)
 			}
@@ -100,32 +120,20 @@ func TestWatchRawPaths(t *testing.T) {
 func TestWatchManyRawPaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := setOf(t, "{id: a, by: [tenant, op], rate: 1000/s}")
-		var lines strings.Builder
-		l := limiter.New(limiter.Options{Store: memory.New(memory.Options{}), Timeout: time.Second}, set)
-		p := &Proxy{limiter: l, limits: fixedLimits{set: set}, log: slog.New(slog.NewTextHandler(&lines, nil))}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- p.watchRawPaths(ctx) }()
-		var batch limiter.Batch
+		w := startRawPathsWatch(t, set)
 		for n := range 20 * 20 { // one route in each 20 s, for twice an hour and more
 			for i := range 2 * manyRawPaths {
-				batch.Reset()
-				batch.Requests = append(batch.Requests, limit.Request{Tenant: "t", Op: fmt.Sprintf("GET /%c/%d", 'a'+n%20, i), Cost: 1})
-				l.Decide(&batch)
+				w.decide(fmt.Sprintf("GET /%c/%d", 'a'+n%20, i))
 			}
 			time.Sleep(rawPathsQuiet / 180)
 			if n == 179 {
-				if got := strings.Count(lines.String(), "\n"); got != mostRawPaths {
+				if got := strings.Count(w.lines.String(), "\n"); got != mostRawPaths {
 					t.Errorf("%d lines in an hour", got)
 				}
 			}
 		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 		times := map[string]time.Time{}
-		for line := range strings.Lines(lines.String()) {
+		for line := range strings.Lines(w.stop()) {
 			at, err := time.Parse("time=2006-01-02T15:04:05.000Z07:00", strings.Fields(line)[0])
 			_, route, _ := strings.Cut(line, "route=")
 			if err != nil || at.Sub(times[route]) < rawPathsQuiet {
