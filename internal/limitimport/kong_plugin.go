@@ -223,7 +223,7 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		k.remark(line, "services send DIM path; requests of other paths are not counted, and in Kong count by their address")
 		return []string{"path"}, true
 	default:
-		k.remark(line, "a plugin is not imported: limits do not count by %s%s; Kong has consumer, credential, ip, service, header and path", limit.Shorten(what), question(nearest(what, kongWays)))
+		k.remark(line, "a plugin is not imported: limits do not count by %s%s; Kong has %s", limit.Shorten(what), question(nearest(what, kongWays)), strings.Join(kongWays, ", "))
 		return nil, false
 	}
 }

@@ -322,7 +322,10 @@ func union(a, b []condition) []condition {
 		}
 	}
 	place := func(c condition) int {
-		return slices.IndexFunc(slices.Concat(kongScopes, []kongScope{{dimension: c.dimension}}), func(s kongScope) bool { return s.dimension == c.dimension })
+		if i := slices.IndexFunc(kongScopes, func(s kongScope) bool { return s.dimension == c.dimension }); i >= 0 {
+			return i
+		}
+		return len(kongScopes)
 	}
 	slices.SortFunc(all, func(x, y condition) int { return cmp.Or(place(x)-place(y), strings.Compare(x.dimension, y.dimension)) })
 	return all
