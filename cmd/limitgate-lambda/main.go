@@ -51,7 +51,7 @@ type handler interface {
 }
 
 func main() {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: awsclient.ExplainAttr}))
 	h, err := newHandler(context.Background(), readSettings(os.Getenv), log)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "limitgate-lambda:", err)

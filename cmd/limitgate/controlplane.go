@@ -80,7 +80,7 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	p, err := newPlane(ctx, o, slog.New(slog.NewTextHandler(env.stderr, nil)))
+	p, err := newPlane(ctx, o, slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{ReplaceAttr: awsclient.ExplainAttr})))
 	if err == nil {
 		err = p.run(ctx)
 	}

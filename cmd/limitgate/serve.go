@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/internal/logwriter"
 	"github.com/limitgate/limitgate/internal/proxy"
 	"github.com/limitgate/limitgate/internal/run"
@@ -167,7 +168,7 @@ func missingFlag(arg string) string {
 func startLog(ctx context.Context, env *environment, s *config.Settings) (log *slog.Logger, level *slog.LevelVar, end func()) {
 	level = new(slog.LevelVar)
 	level.Set(s.LogLevel)
-	out, opts := logwriter.New(env.stderr), &slog.HandlerOptions{Level: level}
+	out, opts := logwriter.New(env.stderr), &slog.HandlerOptions{Level: level, ReplaceAttr: awsclient.ExplainAttr}
 	log = slog.New(slog.NewTextHandler(out, opts))
 	if s.LogFormat == "json" {
 		log = slog.New(slog.NewJSONHandler(out, opts))

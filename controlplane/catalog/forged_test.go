@@ -76,7 +76,7 @@ func observe(t *testing.T, seconds int, tb *fakeTable, each func(second int, tel
 			each(s, func(m table.Message) { updates.send(m) })
 			time.Sleep(time.Second)
 			synctest.Wait()
-			ok := f.Status().Error == "" && c.Status().Error == ""
+			ok := f.Status().Err == nil && c.Status().Error == ""
 			if !ok {
 				said++
 			}

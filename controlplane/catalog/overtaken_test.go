@@ -88,7 +88,7 @@ func TestSlowReadings(t *testing.T) {
 			synctest.Wait()
 			if c.Set().Plan("acme") != "free" {
 				wrong++
-				if f.Status().Error == "" && c.Status().Error == "" {
+				if f.Status().Err == nil && c.Status().Error == "" {
 					silent++
 				}
 			}

@@ -48,6 +48,7 @@ type rereading struct {
 	differing int  // digests in a row that differed
 	futile    int  // readings in a row that changed nothing and were followed by differing digests
 	errors    int  // readings in a row that failed
+	empty     bool // the latest reading found no limits
 	vain      bool // the latest reading changed nothing, and no digest was equal since
 	notBefore time.Time
 	hourly    time.Time // when the table is read without another reason
@@ -128,7 +129,7 @@ func (r *rereading) succeed(now time.Time, changed bool) {
 	if r.silent {
 		pause = silentPause
 	}
-	r.confirmed, r.differing, r.errors, r.vain = now, 0, 0, !changed
+	r.confirmed, r.differing, r.errors, r.empty, r.vain = now, 0, 0, false, !changed
 	r.notBefore, r.hourly = now.Add(jitter(pause)), now.Add(jitter(readEvery))
 }
 
@@ -139,6 +140,13 @@ func (r *rereading) fail(now time.Time, empty bool) {
 	if empty {
 		pause = silentPause
 	}
-	r.notBefore = now.Add(jitter(pause))
+	r.notBefore, r.empty = now.Add(jitter(pause)), empty
 	r.errors++
+}
+
+// refill records a message about limits of the table: if it was empty, it is read soon.
+func (r *rereading) refill(now time.Time) {
+	if r.empty {
+		r.notBefore, r.empty = now.Add(jitter(readPause)), false
+	}
 }

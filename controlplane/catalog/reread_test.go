@@ -25,7 +25,7 @@ func TestSilence(t *testing.T) {
 					time.Sleep(10 * time.Second)
 					updates.send(every(source.digest(), seconds))
 				}
-				if st := f.Status(); st.Error != "" || source.scanned() != 1 {
+				if st := f.Status(); st.Err != nil || source.scanned() != 1 {
 					t.Errorf("with a digest every %d s: %+v, %d scans", seconds, st, source.scanned())
 				}
 				for v := range int64(5) {
@@ -33,7 +33,7 @@ func TestSilence(t *testing.T) {
 					source.put(item("TENANT#acme", v+1, body))
 					time.Sleep(2 * time.Minute)
 					wantPlan(t, c, "acme", []string{"pro", "free"}[v%2])
-					if f.Status().Error == "" {
+					if f.Status().Err == nil {
 						t.Error("a silence is not said")
 					}
 				}
@@ -41,7 +41,7 @@ func TestSilence(t *testing.T) {
 					t.Errorf("%d scans in ten minutes", n)
 				}
 				updates.send(source.digest())
-				if st := f.Status(); st.Error != "" {
+				if st := f.Status(); st.Err != nil {
 					t.Errorf("after a digest: %+v", st)
 				}
 			})

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -266,6 +267,9 @@ func (f *Syncer) ingest(messages []table.Message, bad int) {
 	if same {
 		f.failed = nil
 	}
+	if len(items) > 0 || digest != nil && digest.Digest.Count > 0 {
+		f.reread.refill(now)
+	}
 	if digest != nil {
 		if f.reread.silent {
 			f.log.Info("receiving digests again")
@@ -394,11 +398,14 @@ func (f *Syncer) logFailure(ctx context.Context, err error) {
 	}
 }
 
+// errReverted is the error of a Syncer while it distrusts messages.
+var errReverted = errors.New("reverted limits that messages named and the table does not have, and follows digests alone for two minutes: others write to its queue, or the table was changed behind its control plane")
+
 // SyncStatus is the status of a Syncer.
 type SyncStatus struct {
 	Confirmed time.Time // when the catalog last equalled the table, zero for never
 	Kept      time.Time // when the snapshot was written that is in use
-	Error     string    // of the last exchange, or why the catalog may be stale, or ""
+	Err       error     // of the last exchange, or why the catalog may be stale, or nil
 	Bad       int64     // messages that could not be parsed
 	Repairs   int64     // readings of the table after the start
 }
@@ -410,11 +417,11 @@ func (f *Syncer) Status() SyncStatus {
 	st := SyncStatus{Confirmed: f.reread.confirmed, Kept: f.kept, Bad: f.bad, Repairs: f.repairs}
 	switch {
 	case f.failed != nil:
-		st.Error = f.failed.Error()
+		st.Err = f.failed
 	case f.reread.distrusts(f.catalog.opts.Now()):
-		st.Error = "reverted limits that messages named and the table does not have, and follows digests alone for two minutes: others write to its queue, or the table was changed behind its control plane"
+		st.Err = errReverted
 	case f.reread.silent:
-		st.Error = "no digest of the limits has come since " + f.reread.heard.UTC().Format(time.RFC3339) + ": is a control plane running, and its topic subscribed? The table is read about every 40 s instead"
+		st.Err = fmt.Errorf("no digest of the limits has come since %s: is a control plane running, and its topic subscribed? The table is read about every 40 s instead", f.reread.heard.UTC().Format(time.RFC3339))
 	}
 	return st
 }

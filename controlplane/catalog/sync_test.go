@@ -146,7 +146,7 @@ func TestStartFromTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantPlan(t, c, "acme", "pro")
-	if st := f.Status(); st.Confirmed.IsZero() || st.Error != "" {
+	if st := f.Status(); st.Confirmed.IsZero() || st.Err != nil {
 		t.Errorf("%+v", st)
 	}
 	if items, err := ReadSnapshot(path, "table"); err != nil || len(items) != 4 {
@@ -169,7 +169,7 @@ func TestStartFromSnapshot(t *testing.T) {
 			continue
 		}
 		wantPlan(t, c, "acme", "pro")
-		if st := f.Status(); !st.Confirmed.IsZero() || st.Error == "" {
+		if st := f.Status(); !st.Confirmed.IsZero() || st.Err == nil {
 			t.Errorf("%s: %+v", name, st)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != string(content) {
@@ -304,7 +304,7 @@ func TestTableDownAtStart(t *testing.T) {
 			if n := source.scanned(); n < 4 || n > 30 {
 				t.Errorf("%d scans in a minute", n)
 			}
-			if st := f.Status(); !strings.Contains(st.Error, "down") || !st.Confirmed.IsZero() {
+			if st := f.Status(); !strings.Contains(fmt.Sprint(st.Err), "down") || !st.Confirmed.IsZero() {
 				t.Errorf("%+v", st)
 			}
 			source.fail(nil)
@@ -312,7 +312,7 @@ func TestTableDownAtStart(t *testing.T) {
 			time.Sleep(time.Minute)
 			updates.send(table.Message{Digest: &table.Digest{}})
 			wantPlan(t, c, "acme", "free")
-			if st := f.Status(); st.Error != "" || st.Confirmed.IsZero() {
+			if st := f.Status(); st.Err != nil || st.Confirmed.IsZero() {
 				t.Errorf("%+v", st)
 			}
 		})
@@ -334,7 +334,7 @@ func TestReceiveErrors(t *testing.T) {
 			}
 			synctest.Wait()
 			wantPlan(t, c, "a", "pro")
-			if st := f.Status(); st.Error != "no answer" {
+			if st := f.Status(); fmt.Sprint(st.Err) != "no answer" {
 				t.Errorf("%+v", st)
 			}
 			updates.send(of(acme))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -93,6 +94,24 @@ func badEndpoint(environ []string) string {
 
 // noAnswer matches the parts of an answer of AWS in the error of a call that had none.
 var noAnswer = regexp.MustCompile(`https response error StatusCode: 0, RequestID: , (HostID: , )?`)
+
+// Explain returns the text of an error without the empty parts of an error of AWS, and with its remedy if
+// Advice has one.
+func Explain(err error) string {
+	text := Plain(err.Error())
+	if advice := Advice(err); advice != "" {
+		text += "; " + advice
+	}
+	return text
+}
+
+// ExplainAttr explains the errors of log lines: it is the ReplaceAttr of slog.HandlerOptions.
+func ExplainAttr(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok && a.Value.Kind() == slog.KindAny {
+		a.Value = slog.StringValue(Explain(err))
+	}
+	return a
+}
 
 // Plain returns the text of an error of AWS without the parts that are empty.
 func Plain(text string) string { return noAnswer.ReplaceAllString(text, "") }

@@ -3,7 +3,9 @@ package awsclient
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"strings"
 	"testing"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -71,5 +73,20 @@ func TestPlain(t *testing.T) {
 	}
 	if got := Plain("https response error StatusCode: 0, RequestID: , HostID: , request send failed"); got != "request send failed" {
 		t.Error(got)
+	}
+}
+
+// TestExplainAttr: errors of log lines have no empty parts, and the remedy of those of AWS; other values
+// are as before.
+func TestExplainAttr(t *testing.T) {
+	var out strings.Builder
+	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: ExplainAttr}))
+	failed := &smithy.OperationError{ServiceID: "SQS", OperationName: "ReceiveMessage", Err: fmt.Errorf("https response error StatusCode: 0, RequestID: , request send failed, %w",
+		&net.OpError{Op: "dial", Err: errors.New("connection refused")})}
+	log.Error("failed", "error", fmt.Errorf("receive updates: %w", failed), "of", 3, "other", errors.New("closed"))
+	_, got, _ := strings.Cut(out.String(), "msg=")
+	want := `failed error="receive updates: operation error SQS: ReceiveMessage, request send failed, dial: connection refused; ` + adviceNetwork + `" of=3 other=closed` + "\n"
+	if got != want {
+		t.Errorf("%s want %s", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -140,10 +141,7 @@ func (t *tableSource) Reload() error {
 	defer cancel()
 	again := t.rolloutGate.clearBroken()
 	if err := t.follower.Refresh(ctx); err != nil {
-		if advice := awsclient.Advice(err); advice != "" {
-			return fmt.Errorf("%w; %s", err, advice)
-		}
-		return err
+		return errors.New(awsclient.Explain(err))
 	}
 	if again {
 		if err := t.Recompile(); err != nil {
@@ -165,7 +163,9 @@ func (t *tableSource) Status() config.LimitsStatus {
 	}
 	var failed string
 	st.Trial, failed = t.rolloutGate.describe(t.Set())
-	st.Error = cmp.Or(st.Error, failed, f.Error)
+	if st.Error = cmp.Or(st.Error, failed); st.Error == "" && f.Err != nil {
+		st.Error = awsclient.Explain(f.Err)
+	}
 	return st
 }
 

@@ -68,7 +68,11 @@ func (p *proxy) end() {
 // stale returns the error by which the proxy reports that its limits may differ from
 // the table's, or "".
 func (p *proxy) stale() string {
-	return p.Catalog.Status().Error + p.follower.Status().Error
+	stale := p.Catalog.Status().Error
+	if err := p.follower.Status().Err; err != nil {
+		stale += err.Error()
+	}
+	return stale
 }
 
 // account describes a set for tenants: their plans and their limits.
