@@ -52,6 +52,8 @@ func advise(err error) string {
 		return "calls waited in this proxy for half of --decision-timeout: the node answers slowly, or this host has too much to do"
 	case KindNetwork:
 		return "look whether the node runs: the backstop decides for it until it answers or a replica replaces it"
+	case KindMoved:
+		return "the bucket has moved to another node: the proxy reads again which node has which slots; if this lasts, look whether redis-cli --cluster check agrees"
 	case KindClusterDown:
 		return "a slot has no master that can be reached: start it again, or give its slots to another; cluster-require-full-coverage no lets the others answer"
 	case KindOOM:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/limitgate/limitgate/limit"
@@ -51,10 +52,27 @@ func nearFile(path string) string {
 		}
 	}
 	slices.Sort(names)
-	if near := limit.Nearest(name, names); near != "" {
+	if near := nearName(name, names); near != "" {
 		return folder + near
 	}
 	return ""
+}
+
+// nearName returns the name of a file that is nearly another one, their endings aside, or "". Of several endings it
+// is the nearest.
+func nearName(name string, names []string) string {
+	byStem := map[string][]string{}
+	var stems []string
+	for _, other := range names {
+		stem := strings.TrimSuffix(other, filepath.Ext(other))
+		byStem[stem] = append(byStem[stem], other)
+		stems = append(stems, stem)
+	}
+	near := byStem[limit.Nearest(strings.TrimSuffix(name, filepath.Ext(name)), stems)]
+	if len(near) < 2 {
+		return strings.Join(near, "")
+	}
+	return cmp.Or(limit.Nearest(name, near), near[0])
 }
 
 // noFile is the error for a file that does not exist.

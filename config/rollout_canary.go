@@ -89,11 +89,21 @@ func (s *LimitsSource) TakeBack(version, why string) error {
 	return nil
 }
 
+// noTrial is ErrNoTrial, with the version that was taken back.
+func (s *LimitsSource) noTrial() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.canary.held == "" {
+		return ErrNoTrial
+	}
+	return fmt.Errorf("%w: %s", ErrNoTrial, s.canary.heldBack())
+}
+
 // Promote applies the limits on trial to all tenants, with the present content of the
 // file.
 func (s *LimitsSource) Promote() error {
 	if trial, _ := s.Set().Trial(); trial == nil { // avoids reading the file without need
-		return ErrNoTrial
+		return s.noTrial()
 	}
 	s.reading.Lock()
 	defer s.reading.Unlock()

@@ -38,10 +38,24 @@ func parseCondition(dim, pattern string) (condition, error) {
 		c.prefix, c.exact = before, false
 	}
 	if strings.Contains(c.prefix, "*") {
-		before, _, _ := strings.Cut(pattern, "*")
-		return c, fmt.Errorf("a * may stand only at the end of a pattern: write the exact value, or a prefix followed by one *, such as %s", Quote(before+"*"))
+		return c, fmt.Errorf("a * may stand only at the end of a pattern: write %s", c.withoutStar())
 	}
 	return c, nil
+}
+
+// withoutStar returns the advice for a pattern that has a * before its end.
+func (c *condition) withoutStar() string {
+	before, after, _ := strings.Cut(c.text, "*")
+	switch template := strings.ReplaceAll(c.text, "/*/", "/{id}/"); {
+	case c.kind == propertyOp && !strings.Contains(template, "*"):
+		return fmt.Sprintf("the template of the route, such as %s, or a prefix followed by one *, such as %s", Quote(template), Quote(before+"*"))
+	case before != "":
+		return "the exact value, or a prefix followed by one *, such as " + Quote(before+"*")
+	case c.kind == propertyOp && strings.HasPrefix(after, " /"):
+		return fmt.Sprintf("a limit for each method, with when: {op: %s} and when: {op: %s}", Quote("GET"+after), Quote("POST"+after))
+	default:
+		return "a limit for each value"
+	}
 }
 
 func (c *condition) parseNet(pattern string) error {

@@ -233,6 +233,9 @@ func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (lin
 	if bytes.Contains(reply.body, []byte("HTTP request to an HTTPS server")) {
 		return "", fmt.Errorf("%s speaks TLS: say --tls, and name the file of its authority by --tls-ca", addr)
 	}
+	if bytes.Contains(reply.body, []byte("speaks the protocol of Redis")) {
+		return "", fmt.Errorf("%s is the address of a limitgate for Redis clients: name its --admin address", addr)
+	}
 	if json.Unmarshal(reply.body, &r) != nil || r.Ready == nil {
 		return "", fmt.Errorf("%s answers %s, and not as a limitgate: name its --admin address", addr, reply.status)
 	}

@@ -62,7 +62,7 @@ func reload(source limitsSource, by string, log *slog.Logger) error {
 }
 
 // logReload logs the changes from one set to the next. Failed is the error before. The line is a warning if there are
-// fewer limits or plans, or a tenth of the tenants is gone: the file may have been cut off.
+// fewer plans, or more than a tenth of the limits or tenants is gone: the file may have been cut off.
 func logReload(log *slog.Logger, failed string, before, after *limit.Set, attrs ...any) {
 	changes := limit.Changes(before, after)
 	if len(changes) == 0 && failed != "" {
@@ -78,7 +78,7 @@ func logReload(log *slog.Logger, failed string, before, after *limit.Set, attrs 
 }
 
 // lostParts describes the parts of which a set has fewer than the one before, or a set on trial if that is new. It
-// returns "" if there are none but a few tenants.
+// returns "" if there are none but a few limits and tenants.
 func lostParts(before, after *limit.Set) string {
 	was, _ := before.Trial()
 	if trial, _ := after.Trial(); trial != nil && (was == nil || was.Version != trial.Version) {
@@ -89,7 +89,7 @@ func lostParts(before, after *limit.Set) string {
 		name            string
 		was, is, allows int
 	}{
-		{"limits", len(before.Limits), len(after.Limits), 0},
+		{"limits", len(before.Limits), len(after.Limits), len(before.Limits) / 10},
 		{"plans", before.Plans(), after.Plans(), 0},
 		{"tenants", before.Tenants(), after.Tenants(), before.Tenants() / 10},
 	} {

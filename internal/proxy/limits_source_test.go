@@ -70,8 +70,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestLostParts: a file that is cut off has fewer limits, plans or tenants, and a rename, a limit more and a tenant of
-// many that leaves are no loss.
+// TestLostParts: a file that is cut off has fewer limits, plans or tenants, and a rename, a limit more and a tenant or
+// limit of many that leaves are no loss.
 func TestLostParts(t *testing.T) {
 	parse := func(text string) *limit.Set {
 		t.Helper()
@@ -87,12 +87,22 @@ func TestLostParts(t *testing.T) {
 	for i := range 20 {
 		tenants += fmt.Sprintf("  t%d: {}\n", i)
 	}
+	limits := func(n int) string {
+		text := "version: 1\ndefault_plan: p\nplans:\n  p:\n"
+		for i := range n {
+			text += fmt.Sprintf("    - {id: l%d, by: [tenant], when: {op: /%d}, rate: 10/s}\n", i, i)
+		}
+		return text
+	}
 	for name, row := range map[string]struct{ before, after, want string }{
 		"the same":       {head + pro + tenants, head + pro + tenants, ""},
 		"more":           {head, head + pro, ""},
 		"a rename":       {head + pro, head + strings.Replace(pro, "id: b", "id: c", 1), ""},
 		"a tenant":       {head + tenants, head + tenants[:len(tenants)-len("  t19: {}\n")], ""},
 		"tenants cut":    {head + pro + tenants, head + pro + tenants[:len("tenants:\n  t1: {}\n")], "19 of 20 tenants"},
+		"a limit":        {limits(15), limits(14), ""},
+		"two limits":     {limits(14), limits(12), "2 of 14 limits"},
+		"a limit of few": {limits(9), limits(8), "1 of 9 limits"},
 		"all behind cut": {head + pro + tenants, head, "1 of 2 limits, 1 of 2 plans, 20 of 20 tenants"},
 	} {
 		if got := lostParts(parse(row.before), parse(row.after)); got != row.want {
