@@ -199,13 +199,13 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		return []string{"tenant"}, true
 	case "credential":
 		k.hash("credential")
-		k.remark(line, "services send DIM credential, with the id of the credential and not the key itself; a request without it is not counted, and in Kong counts by its address")
+		k.remarkOnce(line, "services send DIM credential, with the id of the credential and not the key itself; a request without it is not counted, and in Kong counts by its address")
 		return []string{"tenant", "credential"}, true
 	case "ip":
 		k.remarkOnce(line, "services send the address of the client; a request without it is not counted")
 		return []string{"ip"}, true
 	case "service":
-		k.remark(line, "services send DIM service; a request without it is not counted, and in Kong counts by its address")
+		k.remarkOnce(line, "services send DIM service; a request without it is not counted, and in Kong counts by its address")
 		return []string{"service"}, true
 	case "header":
 		if scalar(config, "header_name") == "" {
@@ -217,10 +217,10 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 			name = "header-" + name
 		}
 		k.noteHeader(name, name)
-		k.remark(line, "services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name)
+		k.remarkOnce(line, fmt.Sprintf("services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name))
 		return []string{name}, true
 	case "path":
-		k.remark(line, "services send DIM path; requests of other paths are not counted, and in Kong count by their address")
+		k.remarkOnce(line, "services send DIM path; requests of other paths are not counted, and in Kong count by their address")
 		return []string{"path"}, true
 	default:
 		k.remark(line, "a plugin is not imported: limits do not count by %s%s; Kong has %s", limit.Shorten(what), question(nearest(what, kongWays)), strings.Join(kongWays, ", "))
@@ -230,18 +230,10 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 
 // explainScope remarks on the conditions of a plugin.
 func (k *kong) explainScope(line int, scope []condition) {
-	var of, sent []string
 	for _, c := range scope {
 		if c.dimension != "tenant" && c.dimension != "path" {
-			of, sent = append(of, c.dimension+" "+limit.Shorten(c.pattern)), append(sent, "DIM "+c.dimension)
+			k.remarkOnce(line, fmt.Sprintf("the plugin of a %s has a condition on it: services send DIM %[1]s with its name in Kong", c.dimension))
 		}
-	}
-	switch len(of) {
-	case 0:
-	case 1:
-		k.remark(line, "the plugin of %s is a condition: services send %s", of[0], sent[0])
-	default:
-		k.remark(line, "the plugin has a condition on each of %s: services send %s", strings.Join(of, " and "), strings.Join(sent, " and "))
 	}
 }
 

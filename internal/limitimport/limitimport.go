@@ -55,7 +55,8 @@ type draft struct {
 	advised        []condition     // of limits that remarks advise
 	remarks        []Remark
 	added          map[string]bool // the limits
-	said           map[Remark]bool // the remarks; those of the whole configuration without a line
+	said           map[Remark]bool // the remarks at a line
+	once           map[string]int  // the indexes of remarks on the whole configuration, by their texts, until they are sorted
 }
 
 func (d *draft) remark(line int, format string, args ...any) {
@@ -72,9 +73,15 @@ func (d *draft) remarkAt(file string, line int, format string, args ...any) {
 
 // remarkOnce adds a remark that is true of the whole configuration, at its first line.
 func (d *draft) remarkOnce(line int, text string) {
-	if d.isNew(Remark{Text: text}) {
-		d.remarks = append(d.remarks, Remark{Line: line, Text: text})
+	i, known := d.once[text]
+	if !known {
+		if d.once == nil {
+			d.once = map[string]int{}
+		}
+		i = len(d.remarks)
+		d.remarks, d.once[text] = append(d.remarks, Remark{Line: line, Text: text}), i
 	}
+	d.remarks[i].Line = min(d.remarks[i].Line, line)
 }
 
 func (d *draft) isNew(r Remark) bool {

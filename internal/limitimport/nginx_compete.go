@@ -26,6 +26,9 @@ func (n *nginx) addLimits() {
 			}
 			n.addExempted(r)
 		}
+		for _, text := range r.sent {
+			n.remarkOnce(r.line, text)
+		}
 		for _, text := range r.said {
 			n.remark(r.line, "%s", text)
 		}

@@ -49,7 +49,7 @@ func (n *nginx) read(r *limitRequest) bool {
 		l.group = fmt.Sprintf("nginx-%d", n.ranks[rank])
 	}
 	if r.delays && r.burst > 0 {
-		r.remark("nginx holds requests of the burst back; here %d are admitted at once, and more are told when to come back", l.burst)
+		r.needs("nginx holds requests of a burst back, unless nodelay is set; here those of the burst are admitted at once, and more are told when to come back")
 	}
 	return true
 }
@@ -92,7 +92,7 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 	}
 	l.when = append(l.when, condition{"path", pattern})
 	l.id += "-" + strings.Trim(at.path, "/")
-	r.remark("location %s is a condition on path: services send DIM path with the path of the request", limit.Shorten(at.path))
+	r.needs("locations are conditions on path: services send DIM path with the path of the request")
 	return true
 }
 
@@ -117,9 +117,9 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(name))
 	}
 	if dimension == "host" {
-		r.remark("server %s is a condition on host: services send DIM host, in small letters and without a port", limit.Shorten(name))
+		r.needs("servers are conditions on host: services send DIM host, in small letters and without a port")
 	} else {
-		r.remark("server %s is a condition on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has", limit.Shorten(name))
+		r.needs("servers are conditions on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has")
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -16,12 +17,13 @@ const maxOuterCompared = 100_000
 // the outer one out there, and a limit here takes the place only of one that counts by the same.
 func (n *nginx) remarkOuter() {
 	byContext := n.byContext()
-	compared := 0
+	compared, done := 0, map[*nginxContext]bool{}
 	for i := range n.requests {
 		inner := &n.requests[i]
-		if _, mistake := n.zoneOf(inner); mistake != "" {
+		if _, mistake := n.zoneOf(inner); mistake != "" || done[inner.context] {
 			continue
 		}
+		done[inner.context] = true
 		for c := inner.context.outer; c != nil; c = c.outer {
 			for _, outer := range byContext[c] {
 				if compared++; compared > maxOuterCompared {
@@ -231,13 +233,29 @@ func (n *nginx) isAdmittedBy(r, other *limitRequest, region []condition) bool {
 // remarkShared remarks on limits that were imported of several limit_req with one zone.
 func (n *nginx) remarkShared() {
 	for _, name := range slices.Sorted(maps.Keys(n.uses)) {
-		lines := n.uses[name]
-		for _, line := range lines {
-			if len(lines) > 1 {
-				n.remark(line, "%d of the limit_req that are imported share the units of zone %s in nginx; here each has its own, so that they admit more together", len(lines), limit.Shorten(name))
-			}
+		if lines := n.uses[name]; len(lines) > 1 {
+			n.remark(lines[0], "the limit_req on %s share the units of zone %s in nginx; here each has its own, so that they admit more together", listOfLines(lines), limit.Shorten(name))
 		}
 	}
+}
+
+// mostLines bounds the lines that a remark lists.
+const mostLines = 8
+
+// listOfLines lists lines in order, as "lines 3, 7 and 9".
+func listOfLines(lines []int) string {
+	var words []string
+	for _, line := range slices.Compact(lines) {
+		words = append(words, strconv.Itoa(line))
+	}
+	last := len(words) - 1
+	switch {
+	case last == 0:
+		return "line " + words[0]
+	case last >= mostLines:
+		return fmt.Sprintf("lines %s and %d more", strings.Join(words[:mostLines], ", "), len(words)-mostLines)
+	}
+	return "lines " + strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // remarkDry remarks on limit_req_dry_run in contexts that take their limit_req from an outer one, where
