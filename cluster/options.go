@@ -32,9 +32,9 @@ type Options struct {
 	// see Open.
 	StartWithout bool
 	// Secret is the secret that this proxy proposes for hashing addresses, or nil if the
-	// secret is not agreed on through the store. Adopt receives the agreed secret, once and
-	// before the store decides anything: from Open, or from Run if Open did not reach the
-	// store.
+	// secret is not agreed on through the store. Adopt receives the agreed secret before the
+	// store decides anything: from Open, or from Run if Open did not reach the store. It
+	// receives another one, from Run, if the store lost the secret and a proxy replaced it.
 	Secret []byte
 	Adopt  func(secret []byte)
 	// IOTimeout bounds the wait for a reply before the connection is closed. Decisions have

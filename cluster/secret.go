@@ -125,7 +125,8 @@ func (s *Store) readSecret(ctx context.Context, t *topology) ([]byte, error) {
 }
 
 // keepSecret prolongs the secret, or stores it again after the store lost it. A proxy that
-// restarts then finds it and hashes like the others.
+// restarts then finds it and hashes like the others. If another proxy was faster to store its
+// own, that one replaces the secret: with two of them a limit would count twice for good.
 func (s *Store) keepSecret(ctx context.Context) {
 	secret := s.secret.Load()
 	if secret == nil || time.Since(time.Unix(s.secretKept.Load(), 0)) < secretRefresh {
@@ -139,7 +140,8 @@ func (s *Store) keepSecret(ctx context.Context) {
 		}
 		return
 	case string(agreed) != string(*secret):
-		s.opts.Log.Error("the store holds another secret than this proxy uses, so that it counts apart by ip and by dimensions with hash: true: restart the proxy, or set --privacy-ip-secret-file")
+		s.opts.Log.Warn("the store lost the secret of this proxy and has that of another one, which this proxy uses from now on: its limits by ip and by dimensions with hash: true begin anew")
+		s.adopt(agreed)
 	}
 	s.secretKept.Store(time.Now().Unix())
 }

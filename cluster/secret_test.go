@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/base64"
 	"errors"
 	"strings"
 	"sync"
@@ -95,6 +96,20 @@ func TestSecretAgreedLate(t *testing.T) {
 		})
 		running(t, first)
 		second.expect(t, "a")
+	})
+	t.Run("replaced", func(t *testing.T) {
+		node := redistest.Start(t)
+		first := openLate(t, node.Addr, "a", time.Second)
+		<-first.store.Reached()
+		other := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("b", 32)))
+		if err := client(t, node.Addr).Set(t.Context(), secretKey, other, time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+		redistest.Eventually(t, 10*time.Second, "the secret of the second proxy", func() bool {
+			first.mu.Lock()
+			defer first.mu.Unlock()
+			return len(first.secrets) == 2 && first.secrets[1] == "b"
+		})
 	})
 	t.Run("none", func(t *testing.T) {
 		node, addr := downAddr(t)
