@@ -2,13 +2,15 @@ package limit
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
 
 // noteAllows notes of each limit that allows requests which enforced limits of other levels count them all the same.
 func (c *compiler) noteAllows() {
-	rivals := c.rivals()
+	rivals, notes := c.rivals(), allowNotes{}
+	defer func() { notes.write(c) }()
 	for _, a := range c.allows() {
 		if a.Mode != ModeEnforce || a.broken {
 			continue
@@ -29,8 +31,43 @@ func (c *compiler) noteAllows() {
 			if n > mostCounting {
 				counting, others = counting[:mostCounting], " and "+countOthers(n-mostCounting)
 			}
-			c.note(a.Line, "action", "%s lifts the limits of its level alone, and what it allows counts for %s%s. Leave it so if that is meant; otherwise %s lifts %s too", Quote(a.ID), strings.Join(counting, ", "), others, a.lifting(first), Quote(first.ID))
+			notes.add(a, strings.Join(counting, ", ")+others, fmt.Sprintf("%s lifts %s too", a.lifting(first), Quote(first.ID)))
 		}
+	}
+}
+
+// allowNotes are the notes of limits that allow, in the order of the limits: one for those of a level that differ in their
+// conditions alone.
+type allowNotes struct{ notes []*allowNote }
+
+// allowNote is a note of limits of one level that allow requests.
+type allowNote struct {
+	of             []*Limit
+	level          planGroup
+	counting, cure string // the limits that count what they allow, and how to lift these
+}
+
+// add adds the note of a limit.
+func (n *allowNotes) add(a *Limit, counting, cure string) {
+	note := &allowNote{[]*Limit{a}, planGroup{a.Plan, a.groupKey()}, counting, cure}
+	same := func(o *allowNote) bool { return o.level == note.level && o.counting == counting && o.cure == cure }
+	if i := slices.IndexFunc(n.notes, same); i >= 0 {
+		n.notes[i].of = append(n.notes[i].of, a)
+		return
+	}
+	n.notes = append(n.notes, note)
+}
+
+// write writes the notes.
+func (n *allowNotes) write(c *compiler) {
+	for _, note := range n.notes {
+		a, lifts, each := note.of[0], "lifts the limits of its level alone, and what it allows counts for", ""
+		name := Quote(a.ID)
+		if more := len(note.of) - 1; more > 0 {
+			lifts, each = "lift the limits of their level alone, and what they allow counts for", ", for each of them,"
+			name = fmt.Sprintf("%s and %s", name, countOthers(more))
+		}
+		c.note(a.Line, "action", "%s %s %s. Leave it so if that is meant; otherwise%s %s", name, lifts, note.counting, each, note.cure)
 	}
 }
 

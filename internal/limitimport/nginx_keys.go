@@ -32,13 +32,13 @@ func (n *nginx) key(r *limitRequest, z *zone) bool {
 			named++
 			sent = append(sent, name)
 		}
-		filled = filled || isFilled(name)
+		filled = filled || n.isFilled(name)
 	}
 	if named > 0 && (literal || len(l.by) > 1) {
 		l.missing = "share"
 	}
 	for _, name := range sent {
-		r.needs("services send DIM %s with what nginx has in $%s; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", isFilled(name)))
+		r.needs("services send DIM %s with what nginx has in $%s; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", n.isFilled(name)))
 	}
 	if l.missing == "share" && !filled {
 		r.remark("nginx counts no request for which key %s is empty; here these requests share a bucket", limit.Shorten(z.key))
@@ -93,14 +93,30 @@ func (n *nginx) dimension(name string) string {
 		n.noteHeader(word(field), name)
 		return word(field)
 	}
+	if m := n.maps[name]; m != nil {
+		n.noteHeader(word(name), m.source)
+		for _, e := range m.entries {
+			of, _, _ := nginxVariable(e.value)
+			n.noteHeader(word(name), of)
+		}
+	}
 	return word(name)
 }
 
 // filledVariables are variables that no request has empty.
 var filledVariables = []string{"binary_remote_addr", "remote_addr", "uri", "document_uri", "request_uri", "host", "request_method", "scheme", "server_addr", "server_port"}
 
-// isFilled reports whether no request has a variable empty.
-func isFilled(name string) bool { return slices.Contains(filledVariables, name) }
+// isFilled reports whether no request has a variable empty: nginx always has a value for it, or a map of it has.
+func (n *nginx) isFilled(name string) bool {
+	m := n.maps[name]
+	if m == nil {
+		return slices.Contains(filledVariables, name)
+	}
+	return m.has("default") && !slices.ContainsFunc(m.entries, func(e mapEntry) bool {
+		of, rest, ok := nginxVariable(e.value)
+		return e.value == "" || ok && rest == "" && !slices.Contains(filledVariables, of) && (of != m.source || !m.has(""))
+	})
+}
 
 // isAddress reports whether a variable is the address of the client.
 func isAddress(variable string) bool {

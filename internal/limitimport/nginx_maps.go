@@ -2,6 +2,7 @@ package limitimport
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -45,6 +46,11 @@ func (m *nginxMap) value(key string) string {
 		}
 	}
 	return value
+}
+
+// has reports whether a map has an entry for a key.
+func (m *nginxMap) has(key string) bool {
+	return slices.ContainsFunc(m.entries, func(e mapEntry) bool { return e.key == key })
 }
 
 // mapBlock begins a block of the values of a variable.
