@@ -31,7 +31,7 @@ func Kong(content []byte) (Result, error) {
 	case !slices.ContainsFunc(kongFields, func(field string) bool { return isSet(root, field) }):
 		return Result{}, errors.New("it is no declarative configuration of Kong, which has _format_version and one of services, routes, consumers and plugins")
 	}
-	k := &kong{ids: map[condition]string{}, services: map[string]string{}}
+	k := &kong{ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}}
 	k.readIDs(root, 0)
 	k.readRoutes(root)
 	k.entity(root, nil, 0)
@@ -61,6 +61,7 @@ type kong struct {
 	looked   int                  // comparisons for remarks
 	local    []int                // the lines of the plugins with the policy local
 	ids      map[condition]string // the names of entities, by the dimension and the id
+	names    map[condition]bool   // all entities, by the dimension and the name
 	services map[string]string    // the names of the services of routes, by the names of these
 	unnamed  *Remark              // about the outermost entity without a name around a plugin, or nil
 }
@@ -112,7 +113,7 @@ func (k *kong) entity(n *yaml.Node, scope []condition, depth int) {
 	}
 }
 
-// readIDs reads the names of entities that others may name by an id, "" of those without a name.
+// readIDs reads the names of entities, and of those with an id the names by that, "" of those without a name.
 func (k *kong) readIDs(n *yaml.Node, depth int) {
 	if k.entities++; depth > maxKongDepth || k.entities > maxKongEntities {
 		return
@@ -122,6 +123,7 @@ func (k *kong) readIDs(n *yaml.Node, depth int) {
 			if id, name := scalar(inner, "id"), scalar(inner, s.name); id != "" {
 				k.ids[condition{s.dimension, id}] = name
 			}
+			k.names[condition{s.dimension, scalar(inner, s.name)}] = true
 			k.readIDs(inner, depth+1)
 		}
 	}

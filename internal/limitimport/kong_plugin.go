@@ -127,6 +127,9 @@ func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool
 			k.remark(n.Line, "a plugin is not imported: the %[2]s is a condition here, and the %[1]s %[3]s has none, so give it one", s.entity, s.name, limit.Shorten(name))
 			return nil, false
 		}
+		if !k.names[of] {
+			k.remark(n.Line, "the configuration has no %s %s: no request meets the condition on it, unless another file has one%s", s.entity, limit.Shorten(of.pattern), k.nearEntity(of))
+		}
 		if i := slices.IndexFunc(scope, func(c condition) bool { return c.dimension == s.dimension }); i < 0 {
 			scope = append(scope, of)
 		} else if scope[i] != of {
@@ -149,6 +152,24 @@ func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool
 	}
 	k.explainScope(n.Line, scope)
 	return scope, true
+}
+
+// mostNearEntities bounds the entities that are compared with one that is not there.
+const mostNearEntities = 1000
+
+// nearEntity asks whether an entity of nearly the name is meant, or returns "".
+func (k *kong) nearEntity(of condition) string {
+	if len(k.names) > mostNearEntities {
+		return ""
+	}
+	var names []string
+	for known := range k.names {
+		if known.dimension == of.dimension && known.pattern != "" {
+			names = append(names, known.pattern)
+		}
+	}
+	slices.Sort(names)
+	return question(nearest(of.pattern, names))
 }
 
 // isClosed reports whether the limits of a plugin deny while the store is away.
