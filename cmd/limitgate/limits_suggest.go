@@ -28,7 +28,7 @@ It exits with 0 when it is done, 1 when the log cannot be read and 64 when the
 arguments are wrong.`
 
 func runSuggest(ctx context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits suggest", suggestAbout, `limitgate limits suggest --op "{method} {path:1}" access.log.gz > limits.yaml`)
+	fs := newFlags(env, "limits suggest", suggestAbout, `limitgate limits suggest --tenant {query:key} access.log.gz > limits.yaml`)
 	tenant := fs.String("tenant", replay.DefaultTenant, "`template` of the tenant")
 	op := fs.String("op", accesslog.DefaultOp, "`template` of the operation")
 	sort := fs.Bool("sort", false, "hold the whole log in memory and sort it, if it is further out of order than 200,000 lines")

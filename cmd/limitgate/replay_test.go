@@ -123,20 +123,21 @@ func TestReplayPaths(t *testing.T) {
 		return writeLimits(t, "version: 1\ndefault_plan: p\nplans: {p: [{id: a, by: [tenant, op], "+when+"rate: 5/s}]}\n")
 	}
 	const fact = "100 ops are paths of one route, GET /images/{id}, and limits by op count each apart: "
-	const template, method, services = "--op '{method} {path:1}' makes one op", "--op '{path:1}' makes one op", "services send the template of the route as op"
+	const template, route, paths = "--op '{method} {route}' makes one op", "--op '{route}' makes one op", "{method} {path}"
 	for _, row := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"limits", "suggest", path}, fact + template},
+		{[]string{"limits", "suggest", path}, ""},
+		{[]string{"limits", "suggest", "--op", paths, path}, fact + template},
 		{[]string{"limits", "suggest", "--op", "{method} {path:1}", path}, ""},
-		{[]string{"replay", "--limits", byOp(""), path}, fact + template},
-		{[]string{"replay", "--limits", byOp(""), "--op", "{path}", path}, strings.Replace(fact, "GET /", "/", 1) + method},
-		{[]string{"replay", "--limits", byOp(""), "--op", "{method} {path:1}", path}, ""},
-		{[]string{"replay", "--limits", byOp(`when: {op: "GET /images/*"}, `), path}, fact + services},
-		{[]string{"replay", "--limits", byOp(`when: {op: "GET /files/*"}, `), path}, ""},
-		{[]string{"replay", "--limits", byOp("mode: off, "), path}, ""},
-		{[]string{"replay", "--limits", byOp(""), "--compare", byOp(""), path}, fact + template},
+		{[]string{"replay", "--limits", byOp(""), path}, ""},
+		{[]string{"replay", "--limits", byOp(""), "--op", paths, path}, fact + template},
+		{[]string{"replay", "--limits", byOp(""), "--op", "{path}", path}, strings.Replace(fact, "GET /", "/", 1) + route},
+		{[]string{"replay", "--limits", byOp(`when: {op: "GET /images/*"}, `), "--op", paths, path}, fact + template},
+		{[]string{"replay", "--limits", byOp(`when: {op: "GET /files/*"}, `), "--op", paths, path}, ""},
+		{[]string{"replay", "--limits", byOp("mode: off, "), "--op", paths, path}, ""},
+		{[]string{"replay", "--limits", byOp(""), "--op", paths, "--compare", byOp(""), path}, fact + template},
 	} {
 		_, errs, code := command(row.args...)
 		if code != exitOK || strings.Count(errs, "paths of one route") != min(1, len(row.want)) || !strings.Contains(errs, row.want) {

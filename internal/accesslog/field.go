@@ -1,12 +1,15 @@
 package accesslog
 
 import (
+	"cmp"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
-// maxSegments is the largest N of {path:N}.
+// maxSegments is the largest N of {path:N} and {route:N}.
 const maxSegments = 64
 
 // argument is the text after the colon of a template's field.
@@ -32,6 +35,7 @@ var fields = []struct {
 }{
 	{"method", nothing, func(e *Entry, _ argument) string { return e.Method }},
 	{"path", optionalCount, expandPath},
+	{"route", optionalCount, expandRoute},
 	{"query", word, func(e *Entry, arg argument) string { return queryValue(e.Target, arg.text) }},
 	{"status", nothing, func(e *Entry, _ argument) string { return strconv.FormatInt(e.Status, 10) }},
 	{"user", nothing, func(e *Entry, _ argument) string { return e.User }},
@@ -55,6 +59,13 @@ func expandPath(e *Entry, arg argument) string {
 		return path
 	}
 	return firstSegments(path, arg.count)
+}
+
+// expandRoute is the route of the path. The method in front shows RouteOf that it is no method of gRPC.
+func expandRoute(e *Entry, arg argument) string {
+	const method = "GET "
+	path := firstSegments(pathOf(e.Target), cmp.Or(arg.count, maxSegments))
+	return strings.TrimPrefix(limit.RouteOf(method+path), method)
 }
 
 // queryValue is the decoded value of the first parameter of that name in the

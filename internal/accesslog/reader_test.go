@@ -84,8 +84,9 @@ func TestReaderOfTheSample(t *testing.T) {
 		t.Errorf("the entries have %d bytes, want %d", size, want)
 	}
 	want := map[string]int{
-		"GET /docs/intro": 6, "POST /login": 1, "GET /": 1, "DELETE /api/v1": 1, "GET /search": 1,
-		"HEAD /robots.txt": 1, "GET /files/annual report 2015.pdf": 1, "GET /a": 2, "OPTIONS *": 1,
+		"GET /docs/intro": 3, "GET /docs/intro/a": 1, "GET /docs/intro/images/details.png": 1, "GET /docs/intro/images/overview.png": 1,
+		"POST /login": 1, "GET /": 1, "DELETE /api/v1/items/{id}": 1, "GET /search": 1,
+		"HEAD /robots.txt": 1, "GET /files/{id}": 1, "GET /a": 2, "OPTIONS *": 1,
 		"CONNECT mail.example.com:25": 1, "GET /old": 1, "GET /private": 1, "GET /b": 1, "PROPFIND /dav": 1,
 	}
 	if !maps.Equal(ops, want) {

@@ -9,9 +9,9 @@ import (
 )
 
 // DefaultOp is the template that names the operation of a request when the user
-// gives none: the method and the first two segments of the path, for example
-// "GET /presentations/logstash-monitorama-2013".
-const DefaultOp = "{method} {path:2}"
+// gives none: the method and the route, for example "GET /v1/users/{id}", as services
+// send it.
+const DefaultOp = "{method} {route}"
 
 // Template makes a word of an entry, such as the operation or the key by which
 // a limiter counts. It is immutable and may be used concurrently.
@@ -45,6 +45,10 @@ type part struct {
 //	                Empty segments do not count and are left out, like a slash
 //	                at the end, so that /a//b/ is /a/b. Neither dots nor
 //	                percent signs are interpreted
+//	{route}         the path with {id} in place of each segment that has a digit, but
+//	                of a version such as v1: /v1/users/{id}. Empty segments are left
+//	                out, as those of {path:N}
+//	{route:N}       at most N segments of it
 //	{query:NAME}    the value of the first query parameter of that name, decoded
 //	{status}        the status: 200
 //	{user}          the authenticated user
@@ -68,7 +72,7 @@ func ParseTemplate(s string) (*Template, error) {
 
 func parseParts(s string) ([]part, error) {
 	if s == "" {
-		return nil, errors.New("it is empty: want text, or fields in braces such as {user} or {path:2}")
+		return nil, errors.New("it is empty: want text, or fields in braces such as {user} or {route}")
 	}
 	var parts []part
 	var literal strings.Builder

@@ -23,11 +23,13 @@ func TestExpandKnowsAllFields(t *testing.T) {
 		Status: 404, Referer: "http://Example.com:80/x", UserAgent: "curl/7.38.0",
 	}
 	tests := []struct{ template, want string }{
-		{DefaultOp, "GET /a/b"},
+		{DefaultOp, "GET /a/b/c.png"},
 		{"{method}", "GET"},
 		{"{path}", "/a/b/c.png"},
 		{"{path:1}", "/a"},
 		{"{path:64}", "/a/b/c.png"},
+		{"{route}", "/a/b/c.png"},
+		{"{route:2}", "/a/b"},
 		{"{query:page}", "2"},
 		{"{query:none}", "-"},
 		{"{status}", "404"},
@@ -43,6 +45,18 @@ func TestExpandKnowsAllFields(t *testing.T) {
 	for _, tt := range tests {
 		if got := expand(t, tt.template, e); got != tt.want {
 			t.Errorf("%s expands to %q, want %q", tt.template, got, tt.want)
+		}
+	}
+}
+
+// TestExpandRoute: numbers in a path become {id}, and a file with a digit at the top is no method of gRPC.
+func TestExpandRoute(t *testing.T) {
+	for target, want := range map[string]string{
+		"/v1/users/7?x=1": "/v1/users/{id}", "//v1//users/7/": "/v1/users/{id}", "/static/app.8.js": "/static/{id}", "/": "/", "*": "*",
+		"http://a.example/orders/3b1f9c": "/orders/{id}", "/api/v2/orders/12/items/3": "/api/v2/orders/{id}/items/{id}", "": "/",
+	} {
+		if got := expand(t, "{route}", Entry{Target: target}); got != want {
+			t.Errorf("%s expands to %q, want %q", target, got, want)
 		}
 	}
 }
@@ -93,7 +107,7 @@ func TestParseTemplateErrorsSayWhatIsWrong(t *testing.T) {
 		{"a{", `a "{" is not closed`},
 		{"}", `a "}" closes nothing`},
 		{"{method}}", `a "}" closes nothing`},
-		{"{}", "{} is no field: want one of {method}, {path[:N]}, {query:NAME}, {status}"},
+		{"{}", "{} is no field: want one of {method}, {path[:N]}, {route[:N]}, {query:NAME}, {status}"},
 		{"{Method}", "{Method} is no field"},
 		{"{ip}", "{ip} is no field"},
 		{"{\x1b[2J}", `{\x1b[2J} is no field`},

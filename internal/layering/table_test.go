@@ -230,6 +230,7 @@ var table = map[string]row{
 	},
 	"internal/accesslog": {
 		reason:  "reads lines of other software, from the reader of its caller",
+		imports: []string{"limit"},
 		settled: true,
 	},
 	"internal/replay": {

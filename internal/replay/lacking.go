@@ -23,6 +23,7 @@ const manyLack = 10
 // lacking counts the lines that have no value for a template.
 type lacking struct {
 	requests, tenant, op, ip int64
+	user                     int64 // lines without a user, which is a template of its own
 	dims                     map[string]int64
 	// routes has the ops of each route that are paths of it, ops many in all.
 	routes map[string]map[string]bool
@@ -71,11 +72,11 @@ func (l *lacking) warnOfPaths(set *limit.Set, opts *Options) {
 	if l.ops == mostOps {
 		atLeast = "at least "
 	}
-	advice := "services send the template of the route as op"
-	if template := opTemplate(most, set, opts); template != "" {
-		advice = "--op '" + template + "' makes one op of them"
+	template := "{route}"
+	if strings.Contains(opts.Op.String(), "{method}") {
+		template = "{method} {route}"
 	}
-	opts.Warn(fmt.Sprintf("%s%d ops are paths of one route, %s, and limits by op count each apart: %s", atLeast, n, most, advice))
+	opts.Warn(fmt.Sprintf("%s%d ops are paths of one route, %s, and limits by op count each apart: --op '%s' makes one op of them", atLeast, n, most, template))
 }
 
 // countsOpOf reports whether a limit counts by op that may apply to one of ops.
@@ -87,22 +88,6 @@ func countsOpOf(set *limit.Set, ops map[string]bool) bool {
 		}
 	}
 	return false
-}
-
-// opTemplate returns a template that makes one op of the paths of a route, or "": a shorter op may not hold the conditions
-// of the set.
-func opTemplate(route string, set *limit.Set, opts *Options) string {
-	begin, _, _ := strings.Cut(route, "/{id}")
-	segments := strings.Count(begin, "/")
-	conditions := set != nil && slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.OpUse().Pattern != "" })
-	if segments == 0 || conditions {
-		return ""
-	}
-	template := fmt.Sprintf("{path:%d}", segments)
-	if strings.Contains(opts.Op.String(), "{method}") {
-		template = "{method} " + template
-	}
-	return template
 }
 
 // addDim counts a line without a value for a dimension.

@@ -243,6 +243,9 @@ func (s *source) request(e *accesslog.Entry) limit.Request {
 		req.Op = ""
 		s.lacking.op++
 	}
+	if e.User == "" || e.User == noWord {
+		s.lacking.user++
+	}
 	s.lacking.addOp(req.Op)
 	if addr, err := netip.ParseAddr(e.RemoteAddr); err == nil && addr.Zone() == "" {
 		req.Addr = addr.Unmap()

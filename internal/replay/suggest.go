@@ -13,11 +13,12 @@ import (
 var suggested = []struct {
 	id, by string
 	shared bool // by all tenants
+	named  bool // comments have the bucket, which is no address
 	bucket func(a *asked) string
 }{
-	{"tenant", "tenant", false, func(a *asked) string { return a.req.Tenant }},
-	{"op", "tenant, op", false, func(a *asked) string { return a.req.Tenant + " " + a.req.Op }},
-	{"ip", "ip", true, func(a *asked) string {
+	{"tenant", "tenant", false, true, func(a *asked) string { return a.req.Tenant }},
+	{"op", "tenant, op", false, true, func(a *asked) string { return a.req.Tenant + " " + a.req.Op }},
+	{"ip", "ip", true, false, func(a *asked) string {
 		if !a.req.Addr.IsValid() {
 			return ""
 		}
@@ -75,12 +76,20 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 			to, indent = &shared, "  "
 		}
 		counted[i].end()
-		counted[i].suggest(to, indent, l.id, l.by)
+		of := ""
+		if name := strings.TrimPrefix(counted[i].busiest, DefaultTenant+" "); l.named && name != DefaultTenant {
+			of = " of " + name
+		}
+		counted[i].suggest(to, indent, l.id, l.by, of)
 	}
 	file := fmt.Sprintf("# Requests: %d, from %s to %s. The limits are twice what the busiest bucket had in a\n# minute, and in the shadow: they deny nothing until mode: enforce.\n",
 		counted[0].total, stamp(&from), stamp(&s.clock))
 	if opts.Tenant.String() == DefaultTenant {
-		file += "# All of them count as one tenant, " + DefaultTenant + ": --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}.\n"
+		such := "{query:key}"
+		if s.lacking.user < s.lacking.requests {
+			such = "{user}"
+		}
+		file += "# All of them count as one tenant, " + DefaultTenant + ": --tenant TEMPLATE says what of a line is the tenant, such as " + such + ".\n"
 	}
 	return []byte(file + "version: 1\ndefault_plan: default\nplans:\n  default:\n" + orEmpty(plan.String(), "    ") + "shared:\n" + orEmpty(shared.String(), "  ")), nil
 }
@@ -93,14 +102,14 @@ func orEmpty(lines, indent string) string {
 	return lines + indent + "[]\n"
 }
 
-// suggest writes a limit for a minute.
-func (w *windows) suggest(to *strings.Builder, indent, id, by string) {
+// suggest writes a limit for a minute. Of names the busiest bucket, or is "".
+func (w *windows) suggest(to *strings.Builder, indent, id, by, of string) {
 	little, ok := w.limitFor(0.001)
 	if !ok {
 		fmt.Fprintf(to, "%s# no limit by %s: the log has none, or too many in a minute\n", indent, by)
 		return
 	}
 	more, _ := w.limitFor(0.01)
-	fmt.Fprintf(to, "%s# %d in the busiest minute; in fixed windows %d/m would deny at most 0.1 %% of the requests, %d/m 1 %%; replay counts as the limit does\n", indent, w.most, little, more)
+	fmt.Fprintf(to, "%s# %d in the busiest minute, %s%s; in fixed windows %d/m would deny at most 0.1 %% of the requests, %d/m 1 %%; replay counts as the limit does\n", indent, w.most, w.at.UTC().Format("2006-01-02 15:04"), of, little, more)
 	fmt.Fprintf(to, "%s- {id: %s, by: [%s], rate: %d/m, mode: shadow, on_error: open}\n", indent, id, by, 2*w.most)
 }

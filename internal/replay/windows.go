@@ -19,8 +19,10 @@ type windows struct {
 	sizes   map[int64]int64  // how many windows of buckets had so many requests
 	total   int64
 	most    int64 // the most requests of a bucket in a window
-	skipped bool  // there were too many buckets
-	limit   int64 // the count of the limit's rate, 0 if there is none
+	busiest string
+	at      time.Time // the window of the busiest bucket
+	skipped bool      // there were too many buckets
+	limit   int64     // the count of the limit's rate, 0 if there is none
 	title   string
 	points  []point
 }
@@ -45,15 +47,19 @@ func (w *windows) add(bucket string, at time.Time) {
 
 // end ends the present window.
 func (w *windows) end() {
-	most := int64(0)
-	for _, n := range w.counts {
+	most, busiest := int64(0), ""
+	for bucket, n := range w.counts {
 		w.sizes[n]++
-		most = max(most, n)
+		if n > most || n == most && bucket < busiest {
+			most, busiest = n, bucket
+		}
 	}
 	if most > 0 {
 		w.addPoint(most)
 	}
-	w.most = max(w.most, most)
+	if most > w.most {
+		w.most, w.busiest, w.at = most, busiest, w.begin
+	}
 	clear(w.counts)
 }
 
