@@ -239,23 +239,16 @@ func (n *nginx) remarkShared() {
 	}
 }
 
-// mostLines bounds the lines that a remark lists.
-const mostLines = 8
-
 // listOfLines lists lines in order, as "lines 3, 7 and 9".
 func listOfLines(lines []int) string {
 	var words []string
 	for _, line := range slices.Compact(lines) {
 		words = append(words, strconv.Itoa(line))
 	}
-	last := len(words) - 1
-	switch {
-	case last == 0:
+	if len(words) == 1 {
 		return "line " + words[0]
-	case last >= mostLines:
-		return fmt.Sprintf("lines %s and %d more", strings.Join(words[:mostLines], ", "), len(words)-mostLines)
 	}
-	return "lines " + strings.Join(words[:last], ", ") + " and " + words[last]
+	return "lines " + listed(words)
 }
 
 // remarkDry remarks on limit_req_dry_run in contexts that take their limit_req from an outer one, where

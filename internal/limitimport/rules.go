@@ -33,6 +33,9 @@ func Rules(content []byte) (Result, error) {
 	for _, n := range list.Content {
 		r.rule(resolved(n))
 	}
+	if len(r.bySecond) > 0 {
+		r.remark(r.secondLine, "a rate without a period is one of a second: that of %s", listed(r.bySecond))
+	}
 	if len(r.tenant)+len(r.shared) == 0 {
 		r.remark(1, "there is no rule that can be imported")
 	}
@@ -46,7 +49,9 @@ func Rules(content []byte) (Result, error) {
 // rules is a list of rules that is being read.
 type rules struct {
 	draft
-	ids names
+	ids        names
+	bySecond   []string // the limits whose rate has no period
+	secondLine int      // of the first one
 }
 
 // ruleFields are the fields of a rule.
@@ -104,6 +109,10 @@ func (r *rules) rule(n *yaml.Node) {
 		l.closed = true
 		r.remark(n.Line, "%s: on_fail %s is neither open nor closed: the limit is closed", id, limit.Shorten(how))
 	}
+	if period == "" && !strings.Contains(scalar(n, "rate"), "/") {
+		r.bySecond = append(r.bySecond, id)
+		r.secondLine = cmp.Or(r.secondLine, n.Line)
+	}
 	r.add(l)
 }
 
@@ -124,9 +133,20 @@ func (r *rules) id(n *yaml.Node) string {
 
 // unreadFields say what to write in the place of fields that a rule does not have.
 var unreadFields = map[string]string{
-	"burst": ": write capacity", "mode": ": the rule is enforced, unless limits import has --shadow", "dry_run": ": the rule is enforced, unless limits import has --shadow",
-	"shadow": ": the rule is enforced, unless limits import has --shadow", "limit": ": write rate", "window": ": write per", "period": ": write per",
+	"burst": ": write capacity", "id": ": write rule_id", "name": ": write rule_id", "mode": ": the rule is enforced, unless limits import has --shadow", "dry_run": ": the rule is enforced, unless limits import has --shadow",
+	"shadow": ": the rule is enforced, unless limits import has --shadow",
 }
+
+// fieldsOfRate say what to write in the place of fields of other formats without which a rate is another one.
+var fieldsOfRate = map[string]string{
+	"limit": writeRate, "max": writeRate, "requests": writeRate, "count": writeRate,
+	"window": writePeriod, "period": writePeriod, "interval": writePeriod, "unit": writePeriod,
+}
+
+const (
+	writeRate   = "write rate, such as rate: 10/m"
+	writePeriod = "write the period into rate, such as rate: 10/m, or into per, such as per: [ip, minute]"
+)
 
 // fields remarks on fields that are not read, and reports whether none of them is a misspelling.
 func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
@@ -138,6 +158,10 @@ func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
 		}
 		if near := limit.Nearest(strings.ToLower(key.Value), known); near != "" && value(n, near) == nil {
 			r.remark(key.Line, "%s is not imported: there is no field %s; did you mean %s?", id, limit.Shorten(key.Value), near)
+			return false
+		}
+		if write := fieldsOfRate[strings.ToLower(key.Value)]; write != "" {
+			r.remark(key.Line, "%s is not imported: there is no field %s; %s", id, limit.Shorten(key.Value), write)
 			return false
 		}
 		r.remark(key.Line, "%s: the field %s is not read%s", id, limit.Shorten(key.Value), unreadFields[strings.ToLower(key.Value)])
@@ -168,9 +192,6 @@ func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 		default:
 			r.dimension(n, l, word(strings.ToLower(w)))
 		}
-	}
-	if period == "" && !strings.Contains(scalar(n, "rate"), "/") {
-		r.remarkOnce(n.Line, "a rate without a period is one of a second")
 	}
 	if len(l.by) == 0 {
 		r.remark(n.Line, "%s: per names no dimension, such as tenant or ip, so all requests that match share one bucket", l.id)

@@ -23,6 +23,21 @@ func question(word string) string {
 	return "; did you mean " + word + "?"
 }
 
+// mostListed bounds the names that a remark lists.
+const mostListed = 5
+
+// listed lists names, as "a, b and 3 more".
+func listed(names []string) string {
+	if more := len(names) - mostListed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostListed], ", "), more)
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
 // wholeNumber reads a number of requests, and returns the mistake in it, or "".
 func wholeNumber(text string) (number int64, mistake string) {
 	number, err := strconv.ParseInt(text, 10, 64)
