@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// A gateway is a program that asks Limitgate for its clients, by an example of this repository.
-type gateway struct {
+// An httpGateway is a program that asks Limitgate for its clients, by an example of this repository.
+type httpGateway struct {
 	name, program string
 	// example is the file of the configuration below examples/http, and others lie beside it.
 	example string
@@ -28,7 +28,7 @@ type gateway struct {
 	closed bool
 }
 
-var gateways = []gateway{
+var gateways = []httpGateway{
 	{name: "nginx", program: "nginx", example: "nginx/fail-open.conf", flags: nginxFlags},
 	{name: "nginx", program: "nginx", example: "nginx/quiet.conf", flags: nginxFlags},
 	{name: "nginx", program: "nginx", example: "nginx/fail-closed.conf", flags: nginxFlags, closed: true},
@@ -90,7 +90,7 @@ func TestGateways(t *testing.T) {
 }
 
 // start starts the gateway on a free port, and returns its address.
-func (g *gateway) start(t *testing.T, program, limitgate, service string) (front string) {
+func (g *httpGateway) start(t *testing.T, program, limitgate, service string) (front string) {
 	t.Helper()
 	front = freeAddress(t)
 	folder := t.TempDir()
@@ -182,7 +182,7 @@ func askGateway(t *testing.T, front, method, path string, forged bool) (code int
 }
 
 // drive sends requests while Limitgate runs.
-func (g *gateway) drive(t *testing.T, front string, behind *origin) {
+func (g *httpGateway) drive(t *testing.T, front string, behind *origin) {
 	t.Helper()
 	for n := range 2 {
 		if code, h := askGateway(t, front, "POST", fmt.Sprintf("/pay/%d?x=1", n), n == 1); code != http.StatusOK || h.Get("RateLimit") == "" {
@@ -254,7 +254,7 @@ func attackGateway(t *testing.T, front string, behind *origin) {
 }
 
 // driveAlone sends requests when Limitgate is gone.
-func (g *gateway) driveAlone(t *testing.T, front string, behind *origin) {
+func (g *httpGateway) driveAlone(t *testing.T, front string, behind *origin) {
 	t.Helper()
 	want := http.StatusOK
 	if g.closed {

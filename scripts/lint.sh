@@ -20,6 +20,9 @@ done
 # cache reports files of checkouts that are gone.
 export GOLANGCI_LINT_CACHE="$PWD/.cache/golangci-lint"
 go run "$GOLANGCI_LINT" run ./... || status=1
+# The files of other targets are compiled too, so that they stay right between two runs of these.
+go vet -tags long,clients,gateways ./... || status=1
+go vet -C deploy/checks -tags helm ./... || status=1
 # These are modules of their own. Their configuration is that of the root.
 for module in bench deploy/checks; do
 	(cd "$module" && go run "$GOLANGCI_LINT" run ./...) || status=1
