@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -138,7 +139,7 @@ func (e *yamlError) secondColon() (int, string) {
 	}
 	line := e.line(e.Mark.Line)
 	if strings.Contains(strings.TrimSuffix(line, e.rest()), ": ") {
-		return e.Mark.Line, "a second colon with a space behind it: put quotes around the value that contains it"
+		return e.Mark.Line, twoColons(line)
 	}
 	before := e.before(e.Mark.Line)
 	switch text := e.line(before); {
@@ -148,6 +149,24 @@ func (e *yamlError) secondColon() (int, string) {
 		return before, colonMissing(text)
 	}
 	return e.Mark.Line, fmt.Sprintf("the line is indented more than line %d, which has a value already: begin the names of one mapping in the same column", before)
+}
+
+var (
+	// nestedInLine matches a mapping behind the name of another one.
+	nestedInLine = regexp.MustCompile(`^\s*(?:- )?(\w+): (\w+): ([^:{}\[\]"]+)$`)
+	// fieldsInLine matches several names with their values behind each other.
+	fieldsInLine = regexp.MustCompile(`^\s*(?:- )?(\w+: [^:{}"']+, \w+: .*)$`)
+)
+
+// twoColons explains a line with two names.
+func twoColons(line string) string {
+	if m := nestedInLine.FindStringSubmatch(line); m != nil {
+		return fmt.Sprintf("a mapping behind a name stands in braces: write %s", shown(fmt.Sprintf("%s: {%s: %q}", m[1], m[2], strings.TrimSpace(m[3]))))
+	}
+	if m := fieldsInLine.FindStringSubmatch(line); m != nil {
+		return fmt.Sprintf("several names on one line: put each on a line of its own, or all of them into braces: %s", shown("{"+strings.TrimSpace(m[1])+"}"))
+	}
+	return "a second colon with a space behind it: put quotes around the value that contains it"
 }
 
 // noName explains a line that is none of its mapping.

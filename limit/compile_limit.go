@@ -164,12 +164,26 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 		c.fail(spec.By[0].Line, "by", "a shared limit spans tenants and cannot count by tenant: %s", mend)
 	}
 	if l.layer != layerShared && !l.byTenant && l.Action == ActionLimit {
-		c.fail(spec.Line, "by", "a plan's limit has to count by tenant too, or its tenants would spend each other's units: write by: [tenant, ...], or move it to shared")
+		c.fail(spec.Line, "by", "a plan's limit has to count by tenant too, or its tenants would spend each other's units: %s", l.withTenant())
 	}
 	if l.field && buckets > maxFieldValues {
 		c.fail(spec.By[0].Line, "by", "the declared values make %d buckets for each tenant: at most %d fit one key", buckets, maxFieldValues)
 	}
 	l.suffix = ":" + l.ID + ";" + string(l.Params.Algorithm.Code())
+}
+
+// withTenant returns the advice for a limit of a plan that does not count by tenant.
+func (l *Limit) withTenant() string {
+	by := []string{"tenant"}
+	for i := range l.by {
+		if Nearest(strings.ToLower(l.by[i].text), by) != "" {
+			return "did you mean tenant in place of " + Quote(l.by[i].text) + "?"
+		}
+	}
+	for i := range l.by {
+		by = append(by, l.by[i].text)
+	}
+	return "write by: [" + strings.Join(by, ", ") + "], or move it to shared"
 }
 
 // compileDimension reads one element of by: a dimension, or a chain of dimensions.
