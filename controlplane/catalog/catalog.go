@@ -22,7 +22,7 @@ import (
 )
 
 // ErrEmpty is returned for a table without a usable item.
-var ErrEmpty = errors.New("the table has no limits yet: push a file into it")
+var ErrEmpty = errors.New("the table has no limits yet: write some by limitgate limits push FILE dynamodb://TABLE")
 
 // Options configure a Catalog.
 type Options struct {

@@ -27,6 +27,8 @@ const (
 )
 
 var (
+	// ErrNoSnapshot is returned for a snapshot that does not exist.
+	ErrNoSnapshot = errors.New("there is none yet: the first reading of the table writes it")
 	// ErrDamaged is returned for a snapshot that was not written completely.
 	ErrDamaged = errors.New("the snapshot is damaged: delete the file, which is written again from the table; until then a start needs the table")
 	// ErrOtherTable is returned for a snapshot of another table.
@@ -79,6 +81,9 @@ func WriteSnapshot(path, name string, items []table.Item) error {
 // returns no items of a damaged file.
 func ReadSnapshot(path, name string) (items []table.Item, err error) {
 	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read snapshot %s: %w", path, ErrNoSnapshot)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}

@@ -106,7 +106,7 @@ func TestSnapshotOfAnotherRelease(t *testing.T) {
 	if items, err := ReadSnapshot(path, "another"); err == nil || items != nil {
 		t.Errorf("of another table: %d items, %v", len(items), err)
 	}
-	if _, err := ReadSnapshot(path+"-not", "table"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadSnapshot(path+"-not", "table"); !errors.Is(err, ErrNoSnapshot) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

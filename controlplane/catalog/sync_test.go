@@ -209,7 +209,7 @@ func TestStartFromNothing(t *testing.T) {
 	}
 	for _, c := range []struct {
 		path, want string
-	}{{"", "down"}, {missing, "no such file"}, {bad, "version"}, {damaged, "damaged"}} {
+	}{{"", "down"}, {missing, "there is none yet: the first reading of the table writes it"}, {bad, "version"}, {damaged, "damaged"}} {
 		err := NewSyncer(newCatalog(), down, fakeUpdates(nil), c.path, nil).Start(t.Context())
 		if !errors.Is(err, errDown) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v", c.path, err)
