@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // suggested are the limits of a first limits file: what they count by, and the bucket of a request.
@@ -39,32 +42,9 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 	for i := range counted {
 		counted[i] = newWindows(time.Minute)
 	}
-	var from time.Time
-	for ctx.Err() == nil {
-		a, err := s.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if from.IsZero() {
-			from = a.at
-		}
-		for i := range suggested {
-			if bucket := suggested[i].bucket(&a); bucket != "" {
-				counted[i].add(bucket, a.at)
-			}
-		}
-	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("suggest limits: %w", ctx.Err())
-	}
-	if from.IsZero() && len(s.unparsed) == 0 {
-		return nil, ErrEmpty
-	}
-	if from.IsZero() {
-		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
+	from, err := s.countSuggested(ctx, counted)
+	if err != nil {
+		return nil, err
 	}
 	writeUnparsed(notes, s.skipped, s.unparsed)
 	s.lacking.warn(&opts)
@@ -78,7 +58,7 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 		counted[i].end()
 		of := ""
 		if name := strings.TrimPrefix(counted[i].busiest, DefaultTenant+" "); l.named && name != DefaultTenant {
-			of = " of " + name
+			of = " of " + strconv.QuoteToASCII(limit.Shorten(name)) // some characters would end the comment
 		}
 		counted[i].suggest(to, indent, l.id, l.by, of)
 	}
@@ -92,6 +72,36 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 		file += "# All of them count as one tenant, " + DefaultTenant + ": --tenant TEMPLATE says what of a line is the tenant, such as " + such + ".\n"
 	}
 	return []byte(file + "version: 1\ndefault_plan: default\nplans:\n  default:\n" + orEmpty(plan.String(), "    ") + "shared:\n" + orEmpty(shared.String(), "  ")), nil
+}
+
+// countSuggested counts the requests of the log for each of suggested, and returns the time of the first one.
+func (s *source) countSuggested(ctx context.Context, counted []*windows) (from time.Time, err error) {
+	for ctx.Err() == nil {
+		a, err := s.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return from, err
+		}
+		if from.IsZero() {
+			from = a.at
+		}
+		for i := range suggested {
+			if bucket := suggested[i].bucket(&a); bucket != "" {
+				counted[i].add(bucket, a.at)
+			}
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return from, fmt.Errorf("suggest limits: %w", ctx.Err())
+	case from.IsZero() && len(s.unparsed) == 0:
+		return from, ErrEmpty
+	case from.IsZero():
+		return from, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
+	}
+	return from, nil
 }
 
 // orEmpty returns the lines of a list, and an empty list behind comments alone.

@@ -2,10 +2,14 @@ package replay
 
 import (
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/limitgate/limitgate/internal/accesslog"
 )
 
 // TestWindows checks limitFor against counting the denials of every limit.
@@ -37,4 +41,26 @@ func TestWindows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSuggestComment: a path of the log that would end a comment of YAML does not.
+func TestSuggestComment(t *testing.T) {
+	tenant, err := accesslog.ParseTemplate(DefaultTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := accesslog.ParseTemplate(accesslog.DefaultOp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"\u2028", "\u2029", "\u0085"} {
+		line := `{"time":"2026-03-01T10:00:00Z","remote_addr":"192.0.2.1","request":"GET /a` + end + `hacked: HTTP/1.1","status":200}` + "\n"
+		file, err := Suggest(t.Context(), strings.NewReader(line), io.Discard, Options{Tenant: tenant, Op: op})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(file), "hacked") || strings.ContainsFunc(string(file), func(r rune) bool { return r > 0x7e }) {
+			t.Errorf("%q: %s", end, file)
+		}
+	}
 }
