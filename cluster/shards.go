@@ -44,7 +44,7 @@ func (s *Store) Shards() []Shard {
 
 // PingShards pings every master, and returns their states as Shards does. A master that answers has no
 // error of the network any more, unless its breaker is open. The error is that of the last fetch of the
-// topology, if that failed, or of the first ping that did.
+// topology, if that failed, or of the first ping that did, or that of Unowned.
 func (s *Store) PingShards(ctx context.Context) ([]Shard, error) {
 	var mu sync.Mutex // guards errs
 	errs := map[string]error{}
@@ -74,6 +74,9 @@ func (s *Store) PingShards(ctx context.Context) ([]Shard, error) {
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("ping store: %w", errNoMaster)
+	}
+	if first == nil {
+		first = s.Unowned()
 	}
 	return all, first
 }

@@ -70,7 +70,7 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 
 // publish makes t the current topology.
 func (s *Store) publish(t *topology) {
-	s.top.Store(t)
+	s.logUnowned(s.top.Swap(t), t)
 	select {
 	case <-s.reached:
 	default:

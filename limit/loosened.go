@@ -13,7 +13,8 @@ import (
 // Loosened describes for people which limits admit more after a change of a set: limits
 // that are removed, not enforced any more, fail open now, or have a higher rate or
 // capacity. It also lists limits that may admit more, since they apply to other requests,
-// or allow some. It compares the given tenants, all plans and the shared limits.
+// or allow some. It compares the given tenants, those with overrides, which have the rest of
+// their plan's limits, all plans and the shared limits.
 func Loosened(before, after *Set, tenants []string) (lines []string) {
 	lines = loosenedOf("", before.defaultPlan.shared(), after.defaultPlan.shared())
 	switch was, is := before.defaultPlan, after.defaultPlan; {
@@ -27,7 +28,9 @@ func Loosened(before, after *Set, tenants []string) (lines []string) {
 			lines = append(lines, loosenedOf("plan "+plan+": ", before.byPlan[plan].ownLimits(), r.ownLimits())...)
 		}
 	}
-	for _, tenant := range tenants {
+	named := slices.Concat(tenants, new(changes).changedTenants(before, after))
+	slices.Sort(named)
+	for _, tenant := range slices.Compact(named) {
 		was, is := before.rules(tenant), after.rules(tenant)
 		if was.plan == is.plan {
 			lines = append(lines, loosenedOf("tenant "+tenant+": ", was.overridden(is), is.ownLimits())...)

@@ -85,9 +85,9 @@ start() {
 		done
 	done
 	for port in $ports; do
-		rm -f "$folder/$port.conf"
+		rm -f "$folder/$port.conf" "$folder/$port.rdb" # of a cluster before
 		redis-server --port "$port" --bind 127.0.0.1 --daemonize yes --dir "$folder" --pidfile "$folder/$port.pid" \
-			--logfile "$port.log" --save '' --cluster-enabled yes --cluster-config-file "$port.conf" \
+			--logfile "$port.log" --dbfilename "$port.rdb" --save '' --cluster-enabled yes --cluster-config-file "$port.conf" \
 			--cluster-node-timeout 1000 --cluster-require-full-coverage no >/dev/null
 		nodes+=("127.0.0.1:$port")
 	done
@@ -99,7 +99,10 @@ start() {
 		printf 'the server on port %s does not answer: see %s; local_cluster.sh stop ends the others\n' "$port" "$folder/$port.log" >&2
 		exit 1
 	done
-	timeout 60 redis-cli --cluster create "${nodes[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log"
+	if ! timeout 60 redis-cli --cluster create "${nodes[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log" 2>&1; then
+		printf 'redis-cli --cluster create failed: %s: see %s; local_cluster.sh stop ends the servers\n' "$(tail -n 1 "$folder/create.log")" "$folder/create.log" >&2
+		exit 1
+	fi
 	for _ in $(seq 300); do
 		if whole; then
 			printf 'three masters and three replicas on 127.0.0.1, from port %s\n' "$first"

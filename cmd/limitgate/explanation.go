@@ -137,7 +137,7 @@ func (x *explanation) bans(id string) bool {
 const totalRate = "--backstop-total-rate, which bounds all tenants together where the store does not decide"
 
 // failsClosed describes a limit that denies, as the store did not decide.
-const failsClosed = "which fails closed, as the store did not decide in time"
+const failsClosed = "which fails closed, as the store did not decide"
 
 // verdictOfReply describes the decision of a reply of RL.EXPLAIN in a line.
 func verdictOfReply(reply any, retryAfter, cost int64) string {
@@ -150,7 +150,7 @@ func verdictOfReply(reply any, retryAfter, cost int64) string {
 	case policy && !allowed && retryAfter >= 0:
 		return verdict + ", " + failsClosed
 	case source == limit.SourceBackstop.String():
-		return verdict + " (source backstop, for at least one limit, as the store did not decide in time)"
+		return verdict + " (source backstop, for at least one limit, as the store did not decide)"
 	}
 	return verdict
 }

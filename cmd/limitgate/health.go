@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 
@@ -201,8 +202,10 @@ func (r *readinessBody) storeFault() string {
 		return fmt.Sprintf("for %d of %d nodes: %s", failing, all, first)
 	case r.Fault == "":
 		return ""
-	case all > 0:
+	case all > 0 && strings.HasPrefix(r.Fault, "ping "):
 		return "for a node: " + r.Fault
+	case all > 0:
+		return "for some of the tenants: " + r.Fault
 	}
 	return "everything: " + r.Fault
 }

@@ -28,8 +28,8 @@ func TestExplanationWithoutStore(t *testing.T) {
 		return map[string]any{"id": id, "applies": "1", "level": "tenant", "rate": "5/m", "algorithm": "token_bucket", "capacity": "5", "remaining": remaining, "source": source, "node": "127.0.0.1:1"}
 	}
 	for source, want := range map[string]string{
-		"policy":   "denied, bound by login, which fails closed, as the store did not decide in time\n",
-		"backstop": "denied, bound by login (source backstop, for at least one limit, as the store did not decide in time)\n",
+		"policy":   "denied, bound by login, which fails closed, as the store did not decide\n",
+		"backstop": "denied, bound by login (source backstop, for at least one limit, as the store did not decide)\n",
 		"store":    "denied, bound by login\n",
 	} {
 		var b strings.Builder

@@ -60,7 +60,7 @@ func (p *Proxy) storeMetrics() metrics.Store {
 }
 
 // shards pings the masters and reads the breakers for RL.CONFIG SHARDS. While no master is known it returns one entry without
-// an address, with the reason.
+// an address, with the reason. So does it, behind the masters, for hash slots without a master.
 func (p *Proxy) shards() []commands.Shard {
 	if p.cluster == nil {
 		return nil
@@ -74,6 +74,9 @@ func (p *Proxy) shards() []commands.Shard {
 	shards, _ := p.cluster.PingShards(ctx)
 	for _, sh := range shards {
 		all = append(all, describeShard(sh, time.Now()))
+	}
+	if err := p.cluster.Unowned(); err != nil {
+		all = append(all, commands.Shard{Breaker: breaker.Open.String(), Error: err.Error()})
 	}
 	return all
 }

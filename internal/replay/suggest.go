@@ -16,11 +16,11 @@ import (
 var suggested = []struct {
 	id, by string
 	shared bool // by all tenants
-	named  bool // comments have the bucket, which is no address
+	named  bool // comments have the bucket, which is no address and no tenant, such as a key of an API
 	bucket func(a *asked) string
 }{
-	{"tenant", "tenant", false, true, func(a *asked) string { return a.req.Tenant }},
-	{"op", "tenant, op", false, true, func(a *asked) string { return a.req.Tenant + " " + a.req.Op }},
+	{"tenant", "tenant", false, false, func(a *asked) string { return a.req.Tenant }},
+	{"op", "tenant, op", false, true, func(a *asked) string { return a.req.Op + opEnd + a.req.Tenant }},
 	{"ip", "ip", true, false, func(a *asked) string {
 		if !a.req.Addr.IsValid() {
 			return ""
@@ -28,6 +28,9 @@ var suggested = []struct {
 		return a.req.Addr.String()
 	}},
 }
+
+// opEnd ends the op in the name of a bucket. No op has it.
+const opEnd = "\x00"
 
 // Suggest returns a first limits file for the traffic of a log: limits by tenant, operation and
 // address in the shadow, of twice the requests that the busiest bucket had in a minute. Comments say
@@ -57,8 +60,8 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 		}
 		counted[i].end()
 		of := ""
-		if name := strings.TrimPrefix(counted[i].busiest, DefaultTenant+" "); l.named && name != DefaultTenant {
-			of = " of " + strconv.QuoteToASCII(limit.Shorten(name)) // some characters would end the comment
+		if op, _, _ := strings.Cut(counted[i].busiest, opEnd); l.named {
+			of = " of " + strconv.QuoteToASCII(limit.Shorten(op)) // some characters would end the comment
 		}
 		counted[i].suggest(to, indent, l.id, l.by, of)
 	}
