@@ -155,13 +155,20 @@ func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 // liftsOther reports whether l, which allows, lifts b too, although b has a condition on something that l has none on: l is
 // more specific by the length of its conditions, or as they are exact. One for a tenant by name is meant to.
 func (l *Limit) liftsOther(b *Limit) bool {
-	return l.Action == ActionAllow && l.Mode == ModeEnforce && takesPlace(l, b) && !l.namesTenant() && len(l.when) == len(b.when) && l.layer == b.layer && !b.conditionsIn(l, l)
+	return l.Action == ActionAllow && l.Mode == ModeEnforce && takesPlace(l, b) && !l.namesTenant() && len(l.when) == len(b.when) && l.layer == b.layer &&
+		slices.ContainsFunc(b.when, func(c condition) bool {
+			return !slices.ContainsFunc(l.when, func(own condition) bool { return own.name == c.name })
+		})
 }
 
 // noteLifted notes that a lifts b too, or notes nothing if there is no b.
 func (c *compiler) noteLifted(a, b *Limit) {
 	if b != nil {
-		c.note(a.Line, "action", "%s lifts %s too, for requests that match both: %s. Leave it so if that is meant; otherwise give %[2]s a group of its own, in which it counts them", Quote(a.ID), Quote(b.ID), a.precedence(b))
+		without := ""
+		if len(b.Replaces) > 0 {
+			without = " and no replaces"
+		}
+		c.note(a.Line, "action", "%s lifts %s too, for requests that match both: %s. Leave it so if that is meant; otherwise give %[2]s a group of its own%[4]s, in which it counts them", Quote(a.ID), Quote(b.ID), a.precedence(b), without)
 	}
 }
 

@@ -158,7 +158,7 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	l.field = l.field && l.byTenant && !l.Params.Algorithm.ExpiresPerUnit()
 	if l.layer == layerShared && l.byTenant {
 		mend := "move it into a plan"
-		if l.Action != ActionLimit {
+		if l.Action == ActionDeny {
 			mend = "leave by out"
 		}
 		c.fail(spec.By[0].Line, "by", "a shared limit spans tenants and cannot count by tenant: %s", mend)

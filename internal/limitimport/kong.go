@@ -32,11 +32,11 @@ func Kong(content []byte) (Result, error) {
 		return Result{}, errors.New("it is no declarative configuration of Kong, which has _format_version and one of services, routes, consumers and plugins")
 	}
 	k := &kong{ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}}
-	k.readIDs(root, 0)
-	k.readRoutes(root)
-	k.entity(root, nil, 0)
-	if k.entities > maxKongEntities {
-		return Result{}, fmt.Errorf("it has more than %d entities: an alias may stand for what it is part of", maxKongEntities)
+	for _, read := range []func(){func() { k.readIDs(root, 0) }, func() { k.readRoutes(root) }, func() { k.entity(root, nil, 0) }} {
+		k.entities = 0
+		if read(); k.entities > maxKongEntities {
+			return Result{}, fmt.Errorf("it has more than %d entities: an alias may stand for what it is part of", maxKongEntities)
+		}
 	}
 	k.addPlugins()
 	if k.plugins == 0 {
@@ -80,8 +80,8 @@ const (
 	// maxKongDepth bounds the entities in each other, which are a service, its routes and their
 	// consumers: an alias may stand for what it is part of.
 	maxKongDepth = 8
-	// maxKongEntities bounds the entities that are looked at, once for their ids and once for their plugins: aliases may
-	// repeat them.
+	// maxKongEntities bounds the entities that are looked at for their ids, for their routes and for their plugins: aliases
+	// may repeat them.
 	maxKongEntities = 200_000
 )
 

@@ -25,6 +25,9 @@ func (k *kong) readRoutes(root *yaml.Node) {
 	}
 	for _, s := range items(root, "services") {
 		name := scalar(s, "name")
+		if k.entities += len(items(s, "routes")); k.entities > maxKongEntities {
+			return
+		}
 		read(items(s, "routes"), func(*yaml.Node) string { return name })
 	}
 	read(items(root, "routes"), func(r *yaml.Node) string {

@@ -113,10 +113,10 @@ type nginx struct {
 	compared  int                  // pairs of limits, for remarks
 }
 
-// nginxRank is the limits of a context that count by the same.
+// nginxRank is the limits of a context that would take the places of each other.
 type nginxRank struct {
 	context *nginxContext
-	by      string
+	place   string
 }
 
 // maxNginxDepth bounds the blocks in each other.

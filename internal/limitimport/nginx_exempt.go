@@ -16,16 +16,25 @@ const maxExempted = 50
 
 // exempted returns the networks whose addresses have an empty key, and reports whether these are all such requests.
 func (n *nginx) exempted(m *nginxMap) (networks []netip.Prefix, all bool) {
-	of, value := m, m.value
+	of, value := m, func(own string) string { return own }
 	if geo := n.maps[m.source]; geo != nil {
-		of, value = geo, func(key string) string { return m.value(geo.value(key)) }
+		if m.hasPatterns() {
+			return nil, false
+		}
+		of, value = geo, m.value
+	}
+	last := map[netip.Prefix]int{} // of entries for one network the last one counts
+	for i, e := range of.entries {
+		if network, ok := of.network(e.key); ok {
+			last[network] = i
+		}
 	}
 	var others []netip.Prefix
-	for _, e := range of.entries {
+	for i, e := range of.entries {
 		network, ok := of.network(e.key)
 		switch {
-		case e.key == "default":
-		case value(e.key) != "":
+		case e.key == "default", ok && last[network] != i:
+		case value(e.value) != "":
 			others = append(others, network)
 		case !ok || len(networks) == maxExempted:
 			return nil, false

@@ -135,6 +135,7 @@ func (n *nginx) mappedKey(r *limitRequest, name string) {
 		l.by, r.exempting, r.variable = []string{"ip"}, m, name
 	case method != "":
 		l.by, l.when, l.id = []string{"ip"}, []condition{{"op", method + " *"}}, l.id+"-"+method
+		l.group = "method-" + method // it takes the place of none that count other requests of its paths too
 		r.remark("$%s is the address of the client for the method %s alone, by the map on line %d: the limit is one of ops that begin with %[2]s, such as \"%[2]s /login\"", limit.Shorten(name), method, m.line)
 	default:
 		l.by = []string{word(name)}
@@ -143,7 +144,7 @@ func (n *nginx) mappedKey(r *limitRequest, name string) {
 	}
 }
 
-// method returns the only method for which a map has a value, or "".
+// method returns the only method for which a map has a value, or "". A map does not regard the case of its keys.
 func (m *nginxMap) method() string {
 	method := ""
 	for _, e := range m.entries {
@@ -152,7 +153,7 @@ func (m *nginxMap) method() string {
 		case m.source != "request_method" || method != "" || word(e.key) != e.key || e.key == "default":
 			return ""
 		default:
-			method = e.key
+			method = strings.ToUpper(e.key)
 		}
 	}
 	return method

@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,9 +45,9 @@ func (n *nginx) read(r *limitRequest) bool {
 	if r.context.isDry() && r.context.watched && r.context.enforced {
 		r.remark("limit_req_dry_run is on for some requests and off for others: the limit is enforced here, for all of them")
 	}
-	rank := nginxRank{r.context, strings.Join(l.by, ",")}
+	rank := nginxRank{r.context, l.place()}
 	if n.ranks[rank]++; n.ranks[rank] > 1 {
-		l.group = fmt.Sprintf("nginx-%d", n.ranks[rank])
+		l.group = fmt.Sprintf("%s-%d", cmp.Or(l.group, "nginx"), n.ranks[rank])
 	}
 	if r.delays && r.burst > 0 {
 		r.needs("nginx holds requests of a burst back, unless nodelay is set; here those of the burst are admitted at once, and more are told when to come back")
@@ -117,7 +118,7 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(name))
 	}
 	if dimension == "host" {
-		r.needs("servers are conditions on host: services send DIM host, in small letters and without a port")
+		r.needs("servers are conditions on host: services send DIM host, in small letters and without a port, and for a host that no server names the name of the default server: no limit of a server counts another one")
 	} else {
 		r.needs("servers are conditions on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has")
 	}

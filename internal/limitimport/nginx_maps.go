@@ -34,11 +34,11 @@ func (m *nginxMap) addresses() bool {
 	return some
 }
 
-// value returns the value of an entry, or of that with the key default.
+// value returns the value of an entry, or of that with the key default. A map does not regard the case of keys.
 func (m *nginxMap) value(key string) string {
 	value := ""
 	for _, e := range m.entries {
-		if e.key == key {
+		if strings.EqualFold(e.key, key) {
 			return e.value
 		}
 		if e.key == "default" {
@@ -51,6 +51,11 @@ func (m *nginxMap) value(key string) string {
 // has reports whether a map has an entry for a key.
 func (m *nginxMap) has(key string) bool {
 	return slices.ContainsFunc(m.entries, func(e mapEntry) bool { return e.key == key })
+}
+
+// hasPatterns reports whether a map has regular expressions, or names with a wildcard.
+func (m *nginxMap) hasPatterns() bool {
+	return slices.ContainsFunc(m.entries, func(e mapEntry) bool { return strings.HasPrefix(e.key, "~") || strings.Contains(e.key, "*") })
 }
 
 // mapBlock begins a block of the values of a variable.

@@ -131,7 +131,7 @@ func (l location) mayMatch(prefix string) bool {
 // begin returns letters with which all paths begin that a regular expression matches.
 func (l location) begin() string {
 	text, anchored := strings.CutPrefix(l.path, "^")
-	if !anchored || strings.Contains(text, "|") {
+	if !anchored || hasAlternatives(text) {
 		return ""
 	}
 	begin := []byte{}
@@ -148,6 +148,28 @@ func (l location) begin() string {
 		begin = append(begin, letter)
 	}
 	return string(begin)
+}
+
+// hasAlternatives reports whether a regular expression is one of several, or may be: a | stands outside of parentheses.
+func hasAlternatives(text string) bool {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			return strings.Contains(text, "|")
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '|':
+			if depth <= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isWord reports whether a byte is a letter, a digit or _.
