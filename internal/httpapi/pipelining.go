@@ -13,7 +13,7 @@ const largeBody = 4 << 10
 // takeTurn waits until a request may be answered, and returns a function that ends its turn. A connection whose input is
 // always there never waits: it would keep a processor for as long as the scheduler lets it, some 10 ms. So other goroutines
 // run between the requests of such a connection. Of connections that send further requests ahead of an answer, which
-// gateways do not, one request is answered at a time: all of them together use one processor.
+// gateways do not, one request is answered at a time: all of them together use one processor, and one round trip to the store.
 func (s *Server) takeTurn(ctx *fasthttp.RequestCtx) (end func()) {
 	end = func() {}
 	ahead := false

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/config"
@@ -72,7 +73,11 @@ func (p *Proxy) watchRollout(ctx context.Context) error {
 				}
 				continue
 			}
-			p.log.Error("canary limits taken back: restore the file before, as a proxy that starts takes this one for all tenants", "version", f.Version, "why", f.String())
+			attrs := []any{"version", f.Version, "why", f.String()}
+			if !strings.HasPrefix(p.settings.Limits, config.LimitsTablePrefix) {
+				attrs = append(attrs, "advice", "restore the file before, as a proxy that starts takes this one for all tenants")
+			}
+			p.log.Error("canary limits taken back", attrs...)
 		}
 	}
 }
