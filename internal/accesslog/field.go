@@ -61,10 +61,14 @@ func expandPath(e *Entry, arg argument) string {
 	return firstSegments(path, arg.count)
 }
 
-// expandRoute is the route of the path. The method in front shows RouteOf that it is no method of gRPC.
+// expandRoute is the route of the path. RouteOf takes a path of two segments with a dot for a method of gRPC, which has none
+// in the second one: the method in front shows that it is another.
 func expandRoute(e *Entry, arg argument) string {
 	const method = "GET "
 	path := firstSegments(pathOf(e.Target), cmp.Or(arg.count, maxSegments))
+	if file := path[strings.LastIndexByte(path, '/')+1:]; !strings.Contains(file, ".") {
+		return limit.RouteOf(path)
+	}
 	return strings.TrimPrefix(limit.RouteOf(method+path), method)
 }
 

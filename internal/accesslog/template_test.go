@@ -53,6 +53,7 @@ func TestExpandKnowsAllFields(t *testing.T) {
 func TestExpandRoute(t *testing.T) {
 	for target, want := range map[string]string{
 		"/v1/users/7?x=1": "/v1/users/{id}", "//v1//users/7/": "/v1/users/{id}", "/static/app.8.js": "/static/{id}", "/": "/", "*": "*",
+		"/acme.v1.Users/Get": "/acme.v1.Users/Get", "/v1.2/users": "/v1.2/users", "/users/7": "/users/{id}",
 		"http://a.example/orders/3b1f9c": "/orders/{id}", "/api/v2/orders/12/items/3": "/api/v2/orders/{id}/items/{id}", "": "/",
 	} {
 		if got := expand(t, "{route}", Entry{Target: target}); got != want {

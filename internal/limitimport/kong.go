@@ -61,6 +61,7 @@ type kong struct {
 	looked   int                  // comparisons for remarks
 	local    []int                // the lines of the plugins with the policy local
 	ids      map[condition]string // the names of entities, by the dimension and the id
+	asked    int                  // entities that are not there
 	names    map[condition]bool   // all entities, by the dimension and the name
 	services map[string]string    // the names of the services of routes, by the names of these
 	unnamed  *Remark              // about the outermost entity without a name around a plugin, or nil

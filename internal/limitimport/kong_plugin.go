@@ -154,12 +154,12 @@ func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool
 	return scope, true
 }
 
-// mostNearEntities bounds the entities that are compared with one that is not there.
-const mostNearEntities = 1000
+// mostNearEntities bounds the entities that are compared with one that is not there, and mostAsked those that are not there.
+const mostNearEntities, mostAsked = 1000, 100
 
 // nearEntity asks whether an entity of nearly the name is meant, or returns "".
 func (k *kong) nearEntity(of condition) string {
-	if len(k.names) > mostNearEntities {
+	if k.asked++; k.asked > mostAsked || len(k.names) > mostNearEntities {
 		return ""
 	}
 	var names []string

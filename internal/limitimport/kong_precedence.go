@@ -307,10 +307,13 @@ func (p *kongPlugin) takesPlace(l *imported) bool {
 	return slices.ContainsFunc(p.limits, func(own imported) bool { return own.takesPlaceOf(l) })
 }
 
-// countsAll reports whether the limits of a plugin count all requests that meet their conditions: a request may
-// lack other dimensions.
+// countsAll reports whether the limits of a plugin count all requests that Kong runs it for: a request may lack other
+// dimensions than those of its entities.
 func (p *kongPlugin) countsAll() bool {
-	return !slices.ContainsFunc(p.limits[0].by, func(dim string) bool { return dim != "tenant" && dim != "ip" })
+	first := &p.limits[0]
+	return !slices.ContainsFunc(first.by, func(dim string) bool {
+		return dim != "tenant" && dim != "ip" && (dim == "path" || !slices.ContainsFunc(first.when, func(c condition) bool { return c.dimension == dim }))
+	})
 }
 
 // union returns the conditions of a and b, each once, in the order of kongScopes, the others behind them.

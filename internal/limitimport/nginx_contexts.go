@@ -129,12 +129,12 @@ func (n *nginx) serverDimension() string {
 // isNamed reports whether a server has a name, and not that of requests that no other server names.
 func (s *server) isNamed() bool { return s != nil && len(s.names) > 0 && s.names[0] != "_" }
 
-// hostOf returns the value of a server in conditions, or "" if it has none.
+// hostOf returns the value of a server in conditions, or "" if it has none. $server_name has no dot in front.
 func (n *nginx) hostOf(s *server) string {
 	if n.servers < 2 || !s.isNamed() || strings.ContainsAny(s.names[0], "*~$") {
 		return ""
 	}
-	return strings.ToLower(s.names[0])
+	return strings.TrimPrefix(strings.ToLower(s.names[0]), ".")
 }
 
 // isHost reports whether a name of a server is one host: no pattern, which .example.com is too, no variable, and none that

@@ -57,7 +57,8 @@ func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest
 		how = "that one counts"
 	}
 	lift := ""
-	if region := n.region(inner.context); counts(inner.context) && len(region) > 0 {
+	alone := n.servers < 2 || n.hostOf(inner.server) != "" // otherwise the region has requests of other servers
+	if region := n.region(inner.context); inner.imported && alone && counts(inner.context) && len(region) > 0 {
 		if advice := n.liftedBy(outer, inner.context, region, inner.line); strings.HasPrefix(advice, liftThere) {
 			lift = ": " + advice
 		}
@@ -205,7 +206,7 @@ func (n *nginx) longer(other, in *nginxContext) []*nginxContext {
 // the remark.
 func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, line int) string {
 	allow := r.limit.allow()
-	allow.id, allow.when = fmt.Sprintf("%s-%d", r.limit.id, line), region
+	allow.id, allow.when = word(fmt.Sprintf("%s-%d", r.limit.id, line)), region
 	if c.location.isRegexp() {
 		return "a limits file has no regular expressions"
 	}
