@@ -131,6 +131,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"replay", "--limits", "-", "--compare", "-", "a"}, "standard input can be one of two limits files, not both"},
 	{[]string{"replay", "--limits", sampleLimits, "--svg", "-", "a"}, "--svg names a file, as standard output has the report: name a new one"},
 	{[]string{"replay", "--limits", sampleLimits, "--dim", "user=a", "--dim", "user=b", "a"}, `flag --dim: "user=b": the dimension is there twice: leave one out`},
+	{[]string{"replay", "--limits", sampleLimits, "--svg", sampleLimits, "a"}, `--svg "` + sampleLimits + `" would replace a file that is read: name a new one`},
 	{[]string{"replay", "--limits", sampleLimits, "--tenant", "", "a"}, "it is empty: want text, or fields in braces such as {user} or {route}"},
 	{[]string{"replay", "--limits", sampleLimits, "--dim", "user=", "a"}, "it is empty: want text, or fields in braces such as {user} or {route}"},
 	{[]string{"rollout", "promot", "--gate", "x"}, `rollout: there is no command "promot" of rollout; did you mean promote?; limitgate rollout --help says more`},

@@ -144,6 +144,16 @@ func (d *dimFlags) Set(s string) error {
 	return nil
 }
 
+// sameFile reports whether two paths are those of one file, which exists.
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
 // checkTogether returns an error for flags that do not go together, or not with the log.
 func (f *replayFlags) checkTogether(fs *flag.FlagSet, log string) error {
 	if problem := noEffect(fs, "against", clientFlagNames()...); problem != "" && f.against == "" {
@@ -160,6 +170,11 @@ func (f *replayFlags) checkTogether(fs *flag.FlagSet, log string) error {
 	}
 	if f.against != "" && f.compare != "" {
 		return errors.New("--compare works on two files, --against on a running proxy: say one of them")
+	}
+	for _, read := range []string{f.limits, f.compare, log} {
+		if sameFile(f.svg, read) {
+			return fmt.Errorf("--svg %s would replace a file that is read: name a new one", config.Quote(f.svg))
+		}
 	}
 	if f.svg != "" && (f.against != "" || f.compare != "") {
 		return errors.New("--svg draws the replay of one limits file, and goes with neither --compare nor --against")

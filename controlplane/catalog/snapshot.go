@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +25,8 @@ import (
 const (
 	snapshotHead = "limitgate limits, snapshot 2 of "
 	snapshotEnd  = "sha256 "
+	// snapshotAny is the beginning of the snapshots of all releases.
+	snapshotAny = "limitgate limits, snapshot "
 )
 
 var (
@@ -31,12 +34,15 @@ var (
 	ErrNoSnapshot = errors.New("there is none yet: the first reading of the table writes it")
 	// ErrDamaged is returned for a snapshot that was not written completely.
 	ErrDamaged = errors.New("the snapshot is damaged: delete the file, which is written again from the table; until then a start needs the table")
+	// ErrNotSnapshot is returned for a file that holds something else than a snapshot.
+	ErrNotSnapshot = errors.New("is no snapshot, and would be replaced by one: name a new file")
 	// ErrOtherTable is returned for a snapshot of another table.
 	ErrOtherTable = errors.New("the snapshot is of another table")
 )
 
 // CheckSnapshotPath returns an error for the path of a snapshot that WriteSnapshot can never write: a folder,
-// or a file in a folder that is not there.
+// or a file in a folder that is not there. It returns one for a file that is no snapshot, which a snapshot
+// would replace.
 func CheckSnapshotPath(path string) error {
 	problem := &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -46,7 +52,24 @@ func CheckSnapshotPath(path string) error {
 		problem.Err = fs.ErrNotExist
 		return fmt.Errorf("write limits snapshot: %w", problem)
 	}
+	if !mayReplace(path) {
+		return fmt.Errorf("write limits snapshot: %q %w", path, ErrNotSnapshot)
+	}
 	return nil
+}
+
+// mayReplace reports whether a snapshot may replace the file at path: there is none, it is a snapshot of some
+// release, or the rest of one that a crash has left behind.
+func mayReplace(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return true // reading and writing it report why
+	}
+	defer func() { _ = f.Close() }()
+	begin := make([]byte, len(snapshotAny))
+	n, _ := io.ReadFull(f, begin)
+	begin = bytes.TrimRight(begin[:n], "\x00")
+	return bytes.HasPrefix([]byte(snapshotAny), begin)
 }
 
 // WriteSnapshot writes the items of the named table to a file, atomically.

@@ -144,3 +144,22 @@ func TestSnapshotOfAnotherTable(t *testing.T) {
 		t.Errorf("%d items, %v", len(items), err)
 	}
 }
+
+// TestCheckSnapshotPath: a snapshot replaces no file of another kind, and the rest of one that a crash left.
+func TestCheckSnapshotPath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for content, ok := range map[string]bool{
+		"": true, "limitgate limits, snapshot 2 of \"t\"\n": true, "limitgate limits, snapshot 1 of": true, "limitgate li": true,
+		"\x00\x00\x00\x00": true, "version: 1\nplans: {}\nshared: []\n": false, "notes": false, "\x00\x00notes and more of them, to a line": false,
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckSnapshotPath(path); (err == nil) != ok || !ok && !errors.Is(err, ErrNotSnapshot) {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+	if err := CheckSnapshotPath(path + "-new"); err != nil {
+		t.Error(err)
+	}
+}

@@ -205,9 +205,7 @@ func name(limits []imported, used names) {
 // write writes a limit.
 func (l *imported) write(b *strings.Builder, indent string) {
 	fmt.Fprintf(b, "%s- {id: %s", indent, plain(l.id))
-	if len(l.by) > 0 || l.action == "" {
-		fmt.Fprintf(b, ", by: [%s]", plains(l.by))
-	}
+	fmt.Fprintf(b, ", by: [%s]", plains(l.by))
 	for i, c := range l.when {
 		begin := ", when: {"
 		if i > 0 {
