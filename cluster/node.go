@@ -162,6 +162,10 @@ func (s *Store) adoptOrphans(t *topology) {
 		if n.open {
 			s.opts.OnOutage(d)
 		}
+		if by.addr == n.addr { // a cluster that was made anew
+			n.log.Info("unresponsive master has its hash slots again", "node", n.addr, "outage", d)
+			return true
+		}
 		n.log.Info("unresponsive master replaced", "node", n.addr, "by", by.addr, "outage", d)
 		return true
 	})
