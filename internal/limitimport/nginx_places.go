@@ -57,8 +57,7 @@ func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest
 		how = "that one counts"
 	}
 	lift := ""
-	alone := n.servers < 2 || n.hostOf(inner.server) != "" // otherwise the region has requests of other servers
-	if region := n.region(inner.context); inner.imported && alone && counts(inner.context) && len(region) > 0 {
+	if region := n.region(inner.context); inner.imported && counts(inner.context) && len(region) > 0 {
 		if advice := n.liftedBy(outer, inner.context, region, inner.line); strings.HasPrefix(advice, liftThere) {
 			lift = ": " + advice
 		}
@@ -211,26 +210,36 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 		return "a limits file has no regular expressions"
 	}
 	counted := func(c *nginxContext) bool { return c.location.isRegexp() || allow.covers(n.region(c)) }
-	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.context.counted, counted) {
+	ofOthers := n.servers > 1 && n.hostOf(c.server) == "" // the region has requests of other servers
+	if ofOthers || !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.context.counted, counted) {
 		return "write a limit for it"
 	}
 	n.advised = append(n.advised, region...)
 	var b strings.Builder
 	allow.write(&b, "")
 	text := strings.TrimSpace(b.String())
-	if n.countsBeside(&r.limit, region) {
-		return "write a limit for it with the rate that nginx has there, " + strings.Replace(text, "action: allow", "rate: N/s", 1)
+	beside := n.countedBeside(r, counted)
+	switch {
+	case n.compared > maxHidden:
+		return "write a limit for it"
+	case beside == nil:
+		return liftThere + text
 	}
-	return liftThere + text
+	rate := fmt.Sprintf("rate: %s, burst: %d", beside.limit.rate, beside.limit.burst)
+	return "write a limit for it with the rate that nginx has there, " + strings.Replace(text, "action: allow", rate, 1)
 }
 
-// countsBeside reports whether another limit of the level and group of l may count requests of a region.
-func (n *nginx) countsBeside(l *imported, region []condition) bool {
-	place := l.place()
-	return slices.ContainsFunc(n.limits, func(other imported) bool {
-		n.compared++
-		return n.compared > maxHidden || other.place() == place && other.meets(region) && !other.equals(l)
-	})
+// countedBeside returns another limit_req of the level and group of the limit of r that nginx counts in a context for which
+// counted holds, or nil.
+func (n *nginx) countedBeside(r *limitRequest, counted func(*nginxContext) bool) *limitRequest {
+	place := r.limit.place()
+	for i := range n.requests {
+		o := &n.requests[i]
+		if n.compared++; o.imported && o.limit.place() == place && !o.limit.equals(&r.limit) && slices.ContainsFunc(o.context.counted, counted) {
+			return o
+		}
+	}
+	return nil
 }
 
 // remarkBesideOf remarks on a location that nginx matches before that of a limit_req, for requests of a region,
