@@ -56,12 +56,18 @@ func Advice(err error) string {
 		return badURL
 	case errors.As(err, new(*net.DNSError)):
 		return adviceHost
-	case errors.As(err, new(*net.OpError)):
+	case errors.As(err, new(*net.OpError)), isTimeout(err):
 		return adviceNetwork
 	case isForeign(err):
 		return fmt.Sprintf(adviceAnswer, operation.ServiceID, strings.ToUpper(strings.ReplaceAll(operation.ServiceID, " ", "_")))
 	}
 	return ""
+}
+
+// isTimeout reports whether a call ended as there was no answer in time.
+func isTimeout(err error) bool {
+	var of net.Error
+	return errors.As(err, &of) && of.Timeout()
 }
 
 // isForeign reports whether a server replied, and its reply is neither a result nor a refusal of the

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -37,6 +39,9 @@ func TestAdvice(t *testing.T) {
 		if got := Advice(err); got != want {
 			t.Errorf("%v: %q", err, got)
 		}
+	}
+	if got := Advice(call(&url.Error{Op: "Post", URL: "http://127.0.0.1:1/", Err: os.ErrDeadlineExceeded})); got != adviceNetwork {
+		t.Errorf("of a call that hangs: %q", got)
 	}
 	if got := Advice(&net.OpError{Op: "dial", Err: errors.New("connection refused")}); got != "" {
 		t.Errorf("of a call to Redis: %q", got)
