@@ -90,7 +90,11 @@ func send(ctx context.Context, addr string) error {
 	if err := client.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("no limitgate answers at %s (make run starts one, and --addr names another): %w", addr, err)
 	}
-	fmt.Printf("Sending checks to %s. Its page is at the address of its --admin, http://127.0.0.1:9180/ by default.\n", addr)
+	page := "the address of its --admin, http://127.0.0.1:9180/ by default"
+	if admin := os.Getenv("LIMITGATE_ADMIN"); admin != "" {
+		page = "http://" + admin + "/"
+	}
+	fmt.Printf("Sending checks to %s. Its page is at %s.\n", addr, page)
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
 	began, due := time.Now(), make([]float64, len(sources))
