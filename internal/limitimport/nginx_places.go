@@ -295,8 +295,14 @@ func (n *nginx) remarkDry() {
 		if from == nil || from.isDry() || !from.enforced {
 			continue
 		}
-		if i := slices.IndexFunc(byContext[from], func(r *limitRequest) bool { return r.imported }); i >= 0 {
-			n.remark(c.dryLine, "limit_req_dry_run is on for some requests of limit_req on line %d: the limit is enforced here, for all of them", byContext[from][i].line)
+		var lines []int
+		for _, r := range byContext[from] {
+			if r.imported {
+				lines = append(lines, r.line)
+			}
+		}
+		if len(lines) > 0 {
+			n.remark(c.dryLine, "limit_req_dry_run is on for some requests of limit_req on %s, which is enforced here for all of them", listOfLines(lines))
 		}
 	}
 }
