@@ -227,9 +227,6 @@ func (k *kong) isolateHidden(allows []kongAllow) bool {
 	return found
 }
 
-// mostNamedLines bounds the lines that a remark names.
-const mostNamedLines = 10
-
 // remarkBoth remarks on the plugins that Kong leaves out for another one, and that count here too.
 func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {
 	lines := map[int]bool{}
@@ -288,18 +285,6 @@ func (k *kong) remarkLocal() {
 		of = " (lines " + namedLines(k.local) + ")"
 	}
 	k.remark(k.local[0], "with policy local%s, which is the default, each node of Kong counts by itself; here all proxies of a store count together", of)
-}
-
-// namedLines returns the first of several lines, and how many more there are.
-func namedLines(lines []int) string {
-	var named []string
-	for _, line := range lines[:min(len(lines), mostNamedLines)] {
-		named = append(named, strconv.Itoa(line))
-	}
-	if n := len(lines) - mostNamedLines; n > 0 {
-		return strings.Join(named, ", ") + " and " + strconv.Itoa(n) + " more"
-	}
-	return strings.Join(named, ", ")
 }
 
 // takesPlace reports whether a limit of a plugin takes the place of l.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -271,16 +270,13 @@ func (n *nginx) remarkShared() {
 	}
 }
 
-// listOfLines lists lines in order, as "lines 3, 7 and 9".
+// listOfLines lists lines in order, as "lines 3, 7".
 func listOfLines(lines []int) string {
-	var words []string
-	for _, line := range slices.Compact(lines) {
-		words = append(words, strconv.Itoa(line))
+	lines = slices.Compact(lines)
+	if len(lines) == 1 {
+		return "line " + namedLines(lines)
 	}
-	if len(words) == 1 {
-		return "line " + words[0]
-	}
-	return "lines " + listed(words)
+	return "lines " + namedLines(lines)
 }
 
 // remarkDry remarks on limit_req_dry_run in contexts that take their limit_req from an outer one, where

@@ -34,7 +34,7 @@ func Rules(content []byte) (Result, error) {
 		r.rule(resolved(n))
 	}
 	if len(r.bySecond) > 0 {
-		r.remark(r.secondLine, "a rate without a period is one of a second: that of %s", listed(r.bySecond))
+		r.remark(r.secondLine, "a rate without a period is one of a second: that of %s", named(r.bySecond))
 	}
 	if len(r.tenant)+len(r.shared) == 0 {
 		r.remark(1, "there is no rule that can be imported")

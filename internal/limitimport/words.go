@@ -23,19 +23,24 @@ func question(word string) string {
 	return "; did you mean " + word + "?"
 }
 
-// mostListed bounds the names that a remark lists.
-const mostListed = 5
+// mostNamed bounds the names and the lines that a remark lists.
+const mostNamed = 10
 
-// listed lists names, as "a, b and 3 more".
-func listed(names []string) string {
-	if more := len(names) - mostListed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostListed], ", "), more)
+// named returns the first of several words, and how many more there are.
+func named(words []string) string {
+	if n := len(words) - mostNamed; n > 0 {
+		return strings.Join(words[:mostNamed], ", ") + " and " + strconv.Itoa(n) + " more"
 	}
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
+	return strings.Join(words, ", ")
+}
+
+// namedLines does the same with lines.
+func namedLines(lines []int) string {
+	words := make([]string, 0, len(lines))
+	for _, line := range lines {
+		words = append(words, strconv.Itoa(line))
 	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
+	return named(words)
 }
 
 // wholeNumber reads a number of requests, and returns the mistake in it, or "".
