@@ -59,7 +59,7 @@ type limitRequest struct {
 	mistake string     // or ""
 	line    int
 	said    []string // the remarks on it; if it is not imported the last one alone, which is the reason
-	sent    []string // remarks on the dimensions that it needs, each said once for the whole configuration
+	general []string // remarks that hold of the whole configuration, each said once
 
 	imported bool
 	limit    imported // that it becomes, if it is imported
@@ -75,14 +75,14 @@ func (r *limitRequest) remark(format string, args ...any) {
 	r.said = append(r.said, fmt.Sprintf(format, args...))
 }
 
-// needs adds a remark on a dimension that services send.
-func (r *limitRequest) needs(format string, args ...any) {
-	r.sent = append(r.sent, fmt.Sprintf(format, args...))
+// remarkOnce adds a remark that holds of the whole configuration.
+func (r *limitRequest) remarkOnce(format string, args ...any) {
+	r.general = append(r.general, fmt.Sprintf(format, args...))
 }
 
 // leaveOut drops a limit_req, for a reason that becomes the only remark on it.
 func (r *limitRequest) leaveOut(format string, args ...any) {
-	r.imported, r.said, r.sent = false, nil, nil
+	r.imported, r.said, r.general = false, nil, nil
 	r.remark("limit_req is not imported: "+format, args...)
 }
 

@@ -26,7 +26,7 @@ func (n *nginx) addLimits() {
 			}
 			n.addExempted(r)
 		}
-		for _, text := range r.sent {
+		for _, text := range r.general {
 			n.remarkOnce(r.line, text)
 		}
 		for _, text := range r.said {

@@ -38,7 +38,7 @@ func (n *nginx) key(r *limitRequest, z *zone) bool {
 		l.missing = "share"
 	}
 	for _, name := range sent {
-		r.needs("services send DIM %s with what nginx has in $%s; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", n.isFilled(name)))
+		r.remarkOnce("services send DIM %s with what nginx has in $%s; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", n.isFilled(name)))
 	}
 	if l.missing == "share" && !filled {
 		r.remark("nginx counts no request for which key %s is empty; here these requests share a bucket", limit.Shorten(z.key))
@@ -140,7 +140,7 @@ func (n *nginx) mappedKey(r *limitRequest, name string) {
 	default:
 		l.by = []string{word(name)}
 		n.hash(word(name))
-		r.needs("services send DIM %s with what nginx has in $%s, which is empty for most requests by the map on line %d; a request without it is not counted", word(name), limit.Shorten(name), m.line)
+		r.remarkOnce("services send DIM %s with what nginx has in $%s, which is empty for most requests by the map on line %d; a request without it is not counted", word(name), limit.Shorten(name), m.line)
 	}
 }
 

@@ -50,7 +50,7 @@ func (n *nginx) read(r *limitRequest) bool {
 		l.group = fmt.Sprintf("%s-%d", cmp.Or(l.group, "nginx"), n.ranks[rank])
 	}
 	if r.delays && r.burst > 0 {
-		r.needs("nginx holds requests of a burst back, unless nodelay is set; here those of the burst are admitted at once, and more are told when to come back")
+		r.remarkOnce("nginx holds requests of a burst back, unless nodelay is set; here those of the burst are admitted at once, and more are told when to come back")
 	}
 	return true
 }
@@ -93,7 +93,7 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 	}
 	l.when = append(l.when, condition{"path", pattern})
 	l.id += "-" + strings.Trim(at.path, "/")
-	r.needs("locations are conditions on path: services send DIM path with the path of the request")
+	r.remarkOnce("locations are conditions on path: services send DIM path with the path of the request")
 	return true
 }
 
@@ -118,9 +118,9 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(name))
 	}
 	if dimension == "host" {
-		r.needs("servers are conditions on host: services send DIM host, in small letters and without a port, and for a host that no server names the name of the default server: no limit of a server counts another one")
+		r.remarkOnce("servers are conditions on host: services send DIM host, in small letters and without a port, and for a host that no server names the name of the default server: no limit of a server counts another one")
 	} else {
-		r.needs("servers are conditions on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has")
+		r.remarkOnce("servers are conditions on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has")
 	}
 	return true
 }

@@ -272,7 +272,7 @@ func (n *nginx) remarkShared() {
 
 // listOfLines lists lines in order, as "lines 3, 7".
 func listOfLines(lines []int) string {
-	lines = slices.Compact(lines)
+	lines = slices.Compact(slices.Clone(lines))
 	if len(lines) == 1 {
 		return "line " + namedLines(lines)
 	}
