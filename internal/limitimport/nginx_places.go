@@ -13,13 +13,15 @@ import (
 const maxOuterCompared = 100_000
 
 // remarkOuter remarks on limit_req of outer contexts that count here where an inner one stands: nginx leaves
-// the outer one out there, and a limit here takes the place only of one that counts by the same.
+// the outer one out there, and a limit here takes the place only of one that counts by the same. One limit_req of
+// a context speaks for all of them, an imported one if there is one.
 func (n *nginx) remarkOuter() {
 	byContext := n.byContext()
 	compared, done := 0, map[*nginxContext]bool{}
 	for i := range n.requests {
 		inner := &n.requests[i]
-		if _, mistake := n.zoneOf(inner); mistake != "" || done[inner.context] {
+		beside := byContext[inner.context]
+		if _, mistake := n.zoneOf(inner); mistake != "" || done[inner.context] || !inner.imported && slices.ContainsFunc(beside, (*limitRequest).isImported) {
 			continue
 		}
 		done[inner.context] = true
@@ -28,11 +30,14 @@ func (n *nginx) remarkOuter() {
 				if compared++; compared > maxOuterCompared {
 					return
 				}
-				n.remarkLeftOut(inner, outer, byContext[inner.context])
+				n.remarkLeftOut(inner, outer, beside)
 			}
 		}
 	}
 }
+
+// isImported reports whether a limit_req is imported.
+func (r *limitRequest) isImported() bool { return r.imported }
 
 // byContext returns the limit_req of each context.
 func (n *nginx) byContext() map[*nginxContext][]*limitRequest {
