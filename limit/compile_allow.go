@@ -9,8 +9,15 @@ import (
 
 // noteAllows notes of each limit that allows requests which enforced limits of other levels count them all the same.
 func (c *compiler) noteAllows() {
-	rivals, notes := c.rivals(), allowNotes{}
-	defer func() { notes.write(c) }()
+	for _, note := range c.allowNotes() {
+		note.write(c)
+	}
+}
+
+// allowNotes returns the notes of limits that allow, in the order of the limits, as far as mostCompared limits go: one for
+// those of a level that differ in their conditions alone.
+func (c *compiler) allowNotes() (notes []*allowNote) {
+	rivals := c.rivals()
 	for _, a := range c.allows() {
 		if a.Mode != ModeEnforce || a.broken {
 			continue
@@ -19,7 +26,7 @@ func (c *compiler) noteAllows() {
 		var first *Limit
 		for _, b := range c.set.Limits {
 			if rivals.compared++; rivals.compared > mostCompared {
-				return
+				return notes
 			}
 			if c.countsAllowed(a, b) && !slices.Contains(counting, Quote(b.ID)) && !rivals.replace(b, a) && !rivals.replace(a, b) {
 				counting = append(counting, Quote(b.ID))
@@ -31,14 +38,11 @@ func (c *compiler) noteAllows() {
 			if n > mostCounting {
 				counting, others = counting[:mostCounting], " and "+countOthers(n-mostCounting)
 			}
-			notes.add(a, strings.Join(counting, ", ")+others, fmt.Sprintf("%s lifts %s too", a.lifting(first), Quote(first.ID)))
+			notes = addAllowNote(notes, &allowNote{[]*Limit{a}, planGroup{a.Plan, a.groupKey()}, strings.Join(counting, ", ") + others, fmt.Sprintf("%s lifts %s too", a.lifting(first), Quote(first.ID))})
 		}
 	}
+	return notes
 }
-
-// allowNotes are the notes of limits that allow, in the order of the limits: one for those of a level that differ in their
-// conditions alone.
-type allowNotes struct{ notes []*allowNote }
 
 // allowNote is a note of limits of one level that allow requests.
 type allowNote struct {
@@ -47,28 +51,26 @@ type allowNote struct {
 	counting, cure string // the limits that count what they allow, and how to lift these
 }
 
-// add adds the note of a limit.
-func (n *allowNotes) add(a *Limit, counting, cure string) {
-	note := &allowNote{[]*Limit{a}, planGroup{a.Plan, a.groupKey()}, counting, cure}
-	same := func(o *allowNote) bool { return o.level == note.level && o.counting == counting && o.cure == cure }
-	if i := slices.IndexFunc(n.notes, same); i >= 0 {
-		n.notes[i].of = append(n.notes[i].of, a)
-		return
+// addAllowNote adds the note of a limit, to an equal one if there is one.
+func addAllowNote(notes []*allowNote, note *allowNote) []*allowNote {
+	same := func(o *allowNote) bool {
+		return o.level == note.level && o.counting == note.counting && o.cure == note.cure
 	}
-	n.notes = append(n.notes, note)
+	if i := slices.IndexFunc(notes, same); i >= 0 {
+		notes[i].of = append(notes[i].of, note.of...)
+		return notes
+	}
+	return append(notes, note)
 }
 
-// write writes the notes.
-func (n *allowNotes) write(c *compiler) {
-	for _, note := range n.notes {
-		a, lifts, each := note.of[0], "lifts the limits of its level alone, and what it allows counts for", ""
-		name := Quote(a.ID)
-		if more := len(note.of) - 1; more > 0 {
-			lifts, each = "lift the limits of their level alone, and what they allow counts for", ", for each of them,"
-			name = fmt.Sprintf("%s and %s", name, countOthers(more))
-		}
-		c.note(a.Line, "action", "%s %s %s. Leave it so if that is meant; otherwise%s %s", name, lifts, note.counting, each, note.cure)
+// write writes the note, at the line of its first limit.
+func (n *allowNote) write(c *compiler) {
+	name, lifts, each := Quote(n.of[0].ID), "lifts the limits of its level alone, and what it allows counts for", ""
+	if more := len(n.of) - 1; more > 0 {
+		name += " and " + countOthers(more)
+		lifts, each = "lift the limits of their level alone, and what they allow counts for", ", for each of them,"
 	}
+	c.note(n.of[0].Line, "action", "%s %s %s. Leave it so if that is meant; otherwise%s %s", name, lifts, n.counting, each, n.cure)
 }
 
 // planGroup is a group of the limits of one plan, "" for those of all.
