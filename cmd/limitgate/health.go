@@ -202,10 +202,10 @@ func (r *readinessBody) storeFault() string {
 		return fmt.Sprintf("for %d of %d nodes: %s", failing, all, first)
 	case r.Fault == "":
 		return ""
-	case all > 0 && strings.HasPrefix(r.Fault, "ping "):
-		return "for a node: " + r.Fault
-	case all > 0:
+	case strings.Contains(r.Fault, "hash slots have no master"):
 		return "for some of the tenants: " + r.Fault
+	case all > 0:
+		return "for a node: " + r.Fault
 	}
 	return "everything: " + r.Fault
 }
