@@ -101,8 +101,8 @@ func badEndpoint(environ []string) string {
 // noAnswer matches the parts of an answer of AWS in the error of a call that had none.
 var noAnswer = regexp.MustCompile(`https response error StatusCode: 0, RequestID: , (HostID: , )?`)
 
-// Explain returns the text of an error without the empty parts of an error of AWS, and with its remedy if
-// Advice has one.
+// Explain returns the text of an error, which is not nil, without the empty parts of an error of AWS, and
+// with its remedy if Advice has one. It may be called concurrently.
 func Explain(err error) string {
 	text := Plain(err.Error())
 	if advice := Advice(err); advice != "" {
@@ -111,7 +111,8 @@ func Explain(err error) string {
 	return text
 }
 
-// ExplainAttr explains the errors of log lines: it is the ReplaceAttr of slog.HandlerOptions.
+// ExplainAttr explains the errors of log lines, as the ReplaceAttr of slog.HandlerOptions. It may be called
+// concurrently.
 func ExplainAttr(_ []string, a slog.Attr) slog.Attr {
 	if err, ok := a.Value.Any().(error); ok && a.Value.Kind() == slog.KindAny {
 		a.Value = slog.StringValue(Explain(err))

@@ -23,7 +23,7 @@ const manyLack = 10
 // lacking counts the lines that have no value for a template.
 type lacking struct {
 	requests, tenant, op, ip int64
-	user                     int64 // lines without a user, which is a template of its own
+	user                     int64 // lines without a user, whatever the template of the tenant
 	dims                     map[string]int64
 	// routes has the ops of each route that are paths of it, ops many in all.
 	routes map[string]map[string]bool

@@ -18,9 +18,9 @@ type windows struct {
 	counts  map[string]int64 // of the present window
 	sizes   map[int64]int64  // how many windows of buckets had so many requests
 	total   int64
-	most    int64 // the most requests of a bucket in a window
-	busiest string
-	at      time.Time // the window of the busiest bucket
+	most    int64     // the most requests of a bucket in a window
+	busiest string    // the bucket that had these
+	at      time.Time // the beginning of that window
 	skipped bool      // there were too many buckets
 	limit   int64     // the count of the limit's rate, 0 if there is none
 	title   string
