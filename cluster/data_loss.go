@@ -24,10 +24,20 @@ const (
 	markPrefix = "lg:mark:"
 	// markTTL is the expiry of a mark after the last proxy has stopped.
 	markTTL = 24 * time.Hour
+	// markPatience is for how many reload intervals a proxy that has never seen a mark leaves
+	// it to others: they look once in an interval, and once more as their breakers may close
+	// an interval later.
+	markPatience = 3
 	// maxMark bounds the search for keys: a master with one slot of 16,384 owns one of that
 	// many keys, except in one case of a thousand.
 	maxMark = 7 * limit.NumHashSlots
 )
+
+// mark is what this proxy knows of the mark of a master.
+type mark struct {
+	seen    bool      // it was there
+	missing time.Time // since when it was not, unless it was seen; or zero
+}
 
 // checkDataLoss reads and prolongs the marks of all masters concurrently, and counts those
 // that were lost. Only Run calls it.
@@ -35,25 +45,45 @@ func (s *Store) checkDataLoss(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
-	var mu sync.Mutex // guards s.marks
 	for n, key := range s.top.Load().keysOf(markPrefix) {
 		if n.breaker.State() == breaker.Closed {
-			wg.Go(func() {
-				there, err := n.mark(ctx, key, s.instances.Load())
-				if err != nil {
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if !there && s.marks[key] {
-					s.counts.resets.Add(1)
-					s.opts.Log.Error("master of the store lost its data, its buckets are full again", "node", n.addr, "advice", "a replica, or appendonly yes, keeps them over a restart")
-				}
-				s.marks[key] = true
-			})
+			if s.marks[key] == nil {
+				s.marks[key] = &mark{}
+			}
+			m := s.marks[key]
+			wg.Go(func() { s.checkMark(ctx, n, key, m) })
 		}
 	}
 	wg.Wait()
+}
+
+// checkMark prolongs the mark of one master, and creates it if it is missing. A proxy that
+// has never seen it first leaves it to those that have: only they can distinguish a master
+// that came back empty from a new one.
+func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark) {
+	instances := s.instances.Load()
+	there, err := n.prolongMark(ctx, key, instances)
+	switch {
+	case err != nil:
+		return
+	case there:
+		m.seen = true
+		return
+	case !m.seen && m.missing.IsZero():
+		m.missing = time.Now()
+		return
+	case !m.seen && time.Since(m.missing) < markPatience*s.opts.ReloadInterval:
+		return
+	}
+	created, err := n.client.SetNX(ctx, key, instances, markTTL).Result()
+	if err != nil {
+		return
+	}
+	if created && m.seen { // if another proxy created it first, that proxy counts the reset
+		s.counts.resets.Add(1)
+		s.opts.Log.Error("master of the store lost its data, its buckets are full again", "node", n.addr, "advice", "a replica, or appendonly yes, keeps them over a restart")
+	}
+	m.seen = true
 }
 
 // keysOf returns the key of each master with a prefix, such as that of its mark. The same slots have the same key,
@@ -69,22 +99,18 @@ func (t *topology) keysOf(prefix string) map[*node]string {
 	return keys
 }
 
-// mark prolongs or creates the mark of a master, and reports whether it existed. The value
-// of the mark is the number of instances, or 0 if that is not known.
-func (n *node) mark(ctx context.Context, key string, instances int64) (there bool, err error) {
+// prolongMark prolongs the mark of a master, and reports whether it exists. Its value becomes
+// the number of instances, unless that is not known.
+func (n *node) prolongMark(ctx context.Context, key string, instances int64) (there bool, err error) {
 	if instances > 0 {
-		err = n.client.SetArgs(ctx, key, instances, redis.SetArgs{Get: true, TTL: markTTL}).Err()
+		err = n.client.SetArgs(ctx, key, instances, redis.SetArgs{Mode: "XX", Get: true, TTL: markTTL}).Err()
 	} else {
 		err = n.client.GetEx(ctx, key, markTTL).Err()
 	}
-	if !errors.Is(err, redis.Nil) {
-		return err == nil, err
-	}
-	if instances > 0 {
+	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
-	put, err := n.client.SetNX(ctx, key, 0, markTTL).Result()
-	return !put, err // if another proxy created it first, that proxy counts the reset
+	return err == nil, err
 }
 
 // rememberedInstances returns the largest number of instances in the marks that can be

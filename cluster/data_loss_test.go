@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ func TestResets(t *testing.T) {
 			return a.Stats().Reloads >= wasA+n && b.Stats().Reloads >= wasB+n
 		})
 	}
+	marked(t, c)
 	reloads(2)
 	c.MoveSlot(t, 0, c.Nodes[2], func() {})
 	c.MoveSlot(t, 0, c.Nodes[0], func() {})
@@ -37,4 +39,51 @@ func TestResets(t *testing.T) {
 		t.Errorf("%d masters were reset, want 2", n)
 	}
 	redistest.AssertAllKeysExpire(t, c.Nodes...)
+}
+
+// marked waits until each master has its mark.
+func marked(t *testing.T, c *redistest.Cluster) {
+	t.Helper()
+	redistest.Eventually(t, 10*time.Second, "the marks of all masters", func() bool {
+		for _, n := range c.Nodes {
+			if !strings.Contains(n.CLI(t, "KEYS", markPrefix+"*"), markPrefix) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestResetBeforeNewProxy: a proxy that starts during an outage and is the first to reach
+// the empty masters leaves their resets to a proxy that was there before.
+func TestResetBeforeNewProxy(t *testing.T) {
+	c := redistest.StartCluster(t, 3, 0)
+	old, fresh := unused(t, time.Nanosecond, c.Addrs()...), unused(t, time.Hour, c.Addrs()...)
+	old.checkDataLoss(t.Context())
+	old.checkDataLoss(t.Context())
+	marked(t, c)
+	for _, n := range c.Nodes {
+		n.CLI(t, "FLUSHALL")
+	}
+	fresh.checkDataLoss(t.Context())
+	old.checkDataLoss(t.Context())
+	fresh.checkDataLoss(t.Context())
+	if of, by := old.Stats().Resets, fresh.Stats().Resets; of != 3 || by != 0 {
+		t.Errorf("the proxies count %d and %d resets, want 3 and 0", of, by)
+	}
+}
+
+// unused opens a store that does not run: a test makes each step itself.
+func unused(t *testing.T, interval time.Duration, addrs ...string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Options{Addrs: addrs, ReloadInterval: interval, IOTimeout: 5 * time.Second, DialTimeout: 5 * time.Second, ToLoop: toLoop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }

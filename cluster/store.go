@@ -25,10 +25,10 @@ type Store struct {
 	// badBuckets logs keys whose values are not buckets.
 	badBuckets bucketLog
 	discovered discovered
-	instances  atomic.Int64    // from the last heartbeat; 0 before
-	counted    atomic.Bool     // instances has changed since the marks were written
-	marks      map[string]bool // marks that were seen, by key; only Run uses it
-	orphans    []orphan        // only Run uses it
+	instances  atomic.Int64     // from the last heartbeat; 0 before
+	counted    atomic.Bool      // instances has changed since the marks were written
+	marks      map[string]*mark // by key; only Run uses it
+	orphans    []orphan         // only Run uses it
 	// topologyLog and secretLog throttle the log lines on the topology and on the secret.
 	topologyLog, secretLog logthrottle.Throttle
 
@@ -53,7 +53,7 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		opts: opts, script: sc, reload: make(chan struct{}, 1), marks: map[string]bool{}, reached: make(chan struct{}),
+		opts: opts, script: sc, reload: make(chan struct{}, 1), marks: map[string]*mark{}, reached: make(chan struct{}),
 		topologyLog: logthrottle.Throttle{Period: reportPause}, secretLog: logthrottle.Throttle{Period: reportPause},
 	}
 	t, err := s.discover(ctx, nil, s.agreeAtOnce)

@@ -48,7 +48,7 @@ func showHistory(ctx context.Context, env *environment, fs *flag.FlagSet, args [
 		fmt.Fprintf(env.stderr, "limitgate %s: %s: limitgate %[1]s --bucket limits-audit acme, with the bucket that --audit-bucket of limitgate controlplane names\n", fs.Name(), missing)
 		return exitUsage
 	}
-	key, entries, err := history(ctx, *bucket, fs.Arg(0))
+	key, entries, err := history(ctx, env, *bucket, fs.Arg(0))
 	if err != nil {
 		return fail(env, err)
 	}
@@ -102,7 +102,7 @@ const bucketScheme = "s3://"
 
 // history returns the audit entries of the item that an argument names, and its key. A name is that
 // of a tenant or, if the audit has none of that name, of a plan.
-func history(ctx context.Context, name, arg string) (key string, entries []audit.Entry, err error) {
+func history(ctx context.Context, env *environment, name, arg string) (key string, entries []audit.Entry, err error) {
 	if plain, ok := strings.CutPrefix(name, bucketScheme); ok {
 		return "", nil, config.Mistake("--bucket is the name alone: " + plain)
 	}
@@ -110,6 +110,7 @@ func history(ctx context.Context, name, arg string) (key string, entries []audit
 	if err != nil {
 		return "", nil, err
 	}
+	defer noteWait(env.stderr, "bucket "+name)()
 	bucket := audit.NewBucket(aws, name)
 	key = keyOfArg(arg)
 	if entries, err = audit.History(ctx, bucket, key); err != nil || len(entries) > 0 {
@@ -140,8 +141,8 @@ func history(ctx context.Context, name, arg string) (key string, entries []audit
 
 // tableHistory returns the audit entries of an item of a source of limits that is to be changed, and its
 // key: a plan, which has many tenants, is named by its key. A bucket may have entries of other tables.
-func tableHistory(ctx context.Context, bucket, source, arg string) (key string, entries []audit.Entry, err error) {
-	key, all, err := history(ctx, bucket, arg)
+func tableHistory(ctx context.Context, env *environment, bucket, source, arg string) (key string, entries []audit.Entry, err error) {
+	key, all, err := history(ctx, env, bucket, arg)
 	if err != nil {
 		return "", nil, err
 	}
@@ -189,7 +190,7 @@ func runRollback(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "limitgate limits rollback: %s: limitgate limits rollback --bucket limits-audit --to 3 dynamodb://limits TENANT#acme\n", wrong)
 		return exitUsage
 	}
-	key, entries, err := tableHistory(ctx, *bucket, fs.Arg(0), fs.Arg(1))
+	key, entries, err := tableHistory(ctx, env, *bucket, fs.Arg(0), fs.Arg(1))
 	if err != nil {
 		return fail(env, err)
 	}

@@ -25,7 +25,7 @@ func runConfirm(ctx context.Context, env *environment, args []string) int {
 		fmt.Fprintf(env.stderr, "limitgate limits confirm: %s: limitgate limits confirm --bucket limits-audit dynamodb://limits TENANT#acme\n", wrong)
 		return exitUsage
 	}
-	key, entries, err := tableHistory(ctx, *bucket, fs.Arg(0), fs.Arg(1))
+	key, entries, err := tableHistory(ctx, env, *bucket, fs.Arg(0), fs.Arg(1))
 	if err != nil {
 		return fail(env, err)
 	}

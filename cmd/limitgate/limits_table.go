@@ -74,6 +74,7 @@ func openTableArgs(ctx context.Context, env *environment, file, name string, ipM
 		return nil, err
 	}
 	t.table = dynamo.NewTable(t.aws, strings.TrimPrefix(name, config.LimitsTablePrefix))
+	defer noteWait(env.stderr, name)()
 	t.items, err = t.read(ctx)
 	return t, err
 }
