@@ -40,8 +40,8 @@ type mark struct {
 }
 
 // checkDataLoss reads and prolongs the marks of all masters concurrently, and counts those
-// that were lost. Only Run calls it.
-func (s *Store) checkDataLoss(ctx context.Context) {
+// that were lost. Only Run calls it, first when it begins.
+func (s *Store) checkDataLoss(ctx context.Context, first bool) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -51,7 +51,7 @@ func (s *Store) checkDataLoss(ctx context.Context) {
 				s.marks[key] = &mark{}
 			}
 			m := s.marks[key]
-			wg.Go(func() { s.checkMark(ctx, n, key, m) })
+			wg.Go(func() { s.checkMark(ctx, n, key, m, first) })
 		}
 	}
 	wg.Wait()
@@ -59,8 +59,9 @@ func (s *Store) checkDataLoss(ctx context.Context) {
 
 // checkMark prolongs the mark of one master, and creates it if it is missing. A proxy that
 // has never seen it first leaves it to those that have: only they can distinguish a master
-// that came back empty from a new one.
-func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark) {
+// that came back empty from a new one. A master that answers when the proxy starts did not
+// just come back.
+func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, first bool) {
 	instances := s.instances.Load()
 	there, err := n.prolongMark(ctx, key, instances)
 	switch {
@@ -69,6 +70,7 @@ func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark) {
 	case there:
 		m.seen = true
 		return
+	case first: // created below
 	case !m.seen && m.missing.IsZero():
 		m.missing = time.Now()
 		return

@@ -58,18 +58,29 @@ func marked(t *testing.T, c *redistest.Cluster) {
 // the empty masters leaves their resets to a proxy that was there before.
 func TestResetBeforeNewProxy(t *testing.T) {
 	c := redistest.StartCluster(t, 3, 0)
-	old, fresh := unused(t, time.Nanosecond, c.Addrs()...), unused(t, time.Hour, c.Addrs()...)
-	old.checkDataLoss(t.Context())
-	old.checkDataLoss(t.Context())
+	old, fresh := unused(t, time.Hour, c.Addrs()...), unused(t, time.Hour, c.Addrs()...)
+	old.checkDataLoss(t.Context(), true)
 	marked(t, c)
 	for _, n := range c.Nodes {
 		n.CLI(t, "FLUSHALL")
 	}
-	fresh.checkDataLoss(t.Context())
-	old.checkDataLoss(t.Context())
-	fresh.checkDataLoss(t.Context())
+	fresh.checkDataLoss(t.Context(), false)
+	old.checkDataLoss(t.Context(), false)
+	fresh.checkDataLoss(t.Context(), false)
 	if of, by := old.Stats().Resets, fresh.Stats().Resets; of != 3 || by != 0 {
 		t.Errorf("the proxies count %d and %d resets, want 3 and 0", of, by)
+	}
+}
+
+// TestMarkOfNewMaster: a proxy that waited long enough for others creates the marks itself.
+func TestMarkOfNewMaster(t *testing.T) {
+	c := redistest.StartCluster(t, 3, 0)
+	s := unused(t, time.Nanosecond, c.Addrs()...)
+	s.checkDataLoss(t.Context(), false)
+	s.checkDataLoss(t.Context(), false)
+	marked(t, c)
+	if n := s.Stats().Resets; n != 0 {
+		t.Errorf("%d masters count as reset, but they are new", n)
 	}
 }
 

@@ -105,16 +105,16 @@ func (s *Store) Run(ctx context.Context) error {
 	tick, soon := time.NewTicker(s.opts.ReloadInterval), time.NewTicker(openReload)
 	defer tick.Stop()
 	defer soon.Stop()
-	s.checkDataLoss(ctx)
+	s.checkDataLoss(ctx, true)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			s.checkDataLoss(ctx)
+			s.checkDataLoss(ctx, false)
 		case <-soon.C:
 			if s.counted.Swap(false) {
-				s.checkDataLoss(ctx)
+				s.checkDataLoss(ctx, false)
 			}
 			if !s.anyOpen() && !s.isEmpty() {
 				continue
