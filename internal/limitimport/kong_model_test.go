@@ -147,6 +147,7 @@ func TestKongModel(t *testing.T) {
 				}
 			}
 		}
+		checkAdvised(t, names, plugins, result)
 		for _, r := range result.Remarks {
 			for _, line := range linesOfBoth(r) {
 				if !applied[[2]int{r.Line, line}] {
@@ -155,6 +156,28 @@ func TestKongModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkAdvised checks that with all limits that remarks advise the plugins that Kong runs count alone, but for those with
+// a remark that advises none.
+func checkAdvised(t *rapid.T, names modelNames, plugins []modelPlugin, result Result) {
+	left := Result{File: result.File}
+	for _, r := range result.Remarks {
+		file, n := withAdvised(string(left.File), r)
+		if left.File = []byte(file); n == 0 {
+			left.Remarks = append(left.Remarks, r)
+		}
+	}
+	set, _, err := config.ParseLimits("limits.yaml", left.File, limit.CompileOptions{})
+	if err != nil {
+		t.Fatalf("%v, of\n%s", err, left.File)
+	}
+	for _, consumer := range append([]string{"other"}, names.consumers...) {
+		for i, service := range names.services {
+			req := &limit.Request{Tenant: consumer, Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "service", Value: service}, {Name: "key", Value: "k"}, {Name: "route", Value: names.routes[i]}}}
+			checkPlugin(t, req, counted(set, req), runningPlugin(plugins, consumer, names.routes[i], service), plugins, left)
+		}
+	}
 }
 
 // runningPlugin returns the plugin that Kong runs for a request, or nil.

@@ -3,7 +3,6 @@ package limitimport
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,46 +224,6 @@ func (k *kong) isolateHidden(allows []kongAllow) bool {
 		}
 	}
 	return found
-}
-
-// remarkBoth remarks on the plugins that Kong leaves out for another one, and that count here too.
-func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {
-	lines := map[int]bool{}
-	for _, left := range p.left {
-		if !lines[left.line] && !k.outranked(p, left.region) && !k.lifted(left, allows) {
-			lines[left.line] = true
-		}
-	}
-	both := slices.Sorted(maps.Keys(lines))
-	switch len(both) {
-	case 0:
-	case 1:
-		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count", both[0])
-	default:
-		k.remark(p.line, "Kong runs this plugin in place of those on lines %s; here all of them count", namedLines(both))
-	}
-}
-
-// outranked reports whether Kong runs another plugin in place of p for all requests of a region.
-func (k *kong) outranked(p *kongPlugin, region []condition) bool {
-	return slices.ContainsFunc(k.read, func(other kongPlugin) bool {
-		return k.look() && other.rank > p.rank && len(other.limits) > 0 && other.limits[0].covers(region)
-	})
-}
-
-// lifted reports whether another limit, or an allow, takes the place of one that Kong leaves out, for all requests.
-func (k *kong) lifted(left kongLeft, allows []kongAllow) bool {
-	lifts := func(other *imported) bool {
-		return k.look() && other.takesPlaceOf(left.l) && other.covers(left.region)
-	}
-	for i := range k.read {
-		for n := range k.read[i].limits {
-			if lifts(&k.read[i].limits[n]) {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(allows, func(a kongAllow) bool { return lifts(&a.imported) })
 }
 
 // look counts a comparison for the remarks, and reports whether it is one of the first maxKongCompared.

@@ -1,0 +1,115 @@
+package limitimport
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxKongAdvised bounds the plugins that a plugin takes the place of in Kong and that have remarks of their own,
+// with the limits to write.
+const maxKongAdvised = 4
+
+// remarkBoth remarks on the plugins that Kong leaves out for another one, and that count here too.
+func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {
+	lefts := map[int][]kongLeft{}
+	for _, left := range p.left {
+		if !k.outranked(p, left.region) && !k.lifted(left, allows) {
+			lefts[left.line] = append(lefts[left.line], left)
+		}
+	}
+	lines := slices.Sorted(maps.Keys(lefts))
+	if len(lines) > maxKongAdvised {
+		k.remark(p.line, "Kong runs this plugin in place of those on lines %s; here all of them count", namedLines(lines))
+		return
+	}
+	for _, line := range lines {
+		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count%s", line, k.liftedBy(p, lefts[line]))
+	}
+}
+
+// liftedBy returns the advice to lift limits of a plugin that Kong leaves out for p, or "" if a limit would be
+// lifted too that Kong has there. p has no limit for requests without its dimensions, so that it is not for the
+// import to lift others of them.
+func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
+	places := map[string][]string{} // the limits to write, by where in the file
+	for _, left := range lefts {
+		allow := left.l.allow()
+		allow.when, allow.id = left.region, k.advised.unique(word(fmt.Sprintf("%s-line-%d", left.l.id, p.line)))
+		if !allow.takesPlaceOf(left.l) || k.liftsOther(&allow, p) {
+			return ""
+		}
+		var b strings.Builder
+		allow.write(&b, "")
+		places[allow.section()] = append(places[allow.section()], strings.TrimSpace(b.String()))
+	}
+	advice, begin := "", ": to lift it there, write "
+	for _, section := range slices.Sorted(maps.Keys(places)) {
+		advice += begin + strings.Join(places[section], " and ") + " in " + section
+		begin = " and "
+	}
+	if dims := p.uncounted(lefts[0].region); len(dims) > 0 {
+		advice += "; a request there without DIM " + plains(dims) + " has no limit then"
+	}
+	return advice
+}
+
+// section returns where in a file a limit is written.
+func (l *imported) section() string {
+	if slices.Contains(l.by, "tenant") {
+		return "plan default"
+	}
+	return "shared"
+}
+
+// liftsOther reports whether an allow lifts, or ties with, a limit of a plugin that Kong does not leave out for p.
+func (k *kong) liftsOther(allow *imported, p *kongPlugin) bool {
+	for i := range k.read {
+		for n := range k.read[i].limits {
+			l := &k.read[i].limits[n]
+			if !k.look() {
+				return true
+			}
+			if l.place() != allow.place() || !l.meets(allow.when) {
+				continue
+			}
+			if order := allow.compareRank(l); order == 0 || order < 0 && k.read[i].rank >= p.rank {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// uncounted returns the dimensions that requests of a region may lack, which p then has no limit for.
+func (p *kongPlugin) uncounted(region []condition) (dims []string) {
+	for _, dim := range p.limits[0].by {
+		if dim != "tenant" && dim != "ip" && !slices.ContainsFunc(region, func(c condition) bool { return c.dimension == dim }) {
+			dims = append(dims, dim)
+		}
+	}
+	return dims
+}
+
+// outranked reports whether Kong runs another plugin in place of p for all requests of a region.
+func (k *kong) outranked(p *kongPlugin, region []condition) bool {
+	return slices.ContainsFunc(k.read, func(other kongPlugin) bool {
+		return k.look() && other.rank > p.rank && len(other.limits) > 0 && other.limits[0].covers(region)
+	})
+}
+
+// lifted reports whether another limit, or an allow, takes the place of one that Kong leaves out, for all requests.
+func (k *kong) lifted(left kongLeft, allows []kongAllow) bool {
+	lifts := func(other *imported) bool {
+		return k.look() && other.takesPlaceOf(left.l) && other.covers(left.region)
+	}
+	for i := range k.read {
+		for n := range k.read[i].limits {
+			if lifts(&k.read[i].limits[n]) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(allows, func(a kongAllow) bool { return lifts(&a.imported) })
+}
