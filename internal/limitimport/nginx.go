@@ -19,7 +19,7 @@ func Nginx(content []byte) (Result, error) {
 	if slices.ContainsFunc(words, nginxWord.isOfKubernetes) {
 		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
 	}
-	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, ranks: map[nginxRank]int{}, maps: map[string]*nginxMap{}}
+	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, ranks: map[nginxRank]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1}}
 	err = n.file(words)
 	if errors.Is(err, errNginxEnd) && bytes.Contains(content, []byte("_format_version:")) {
 		err = fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
@@ -111,6 +111,9 @@ type nginx struct {
 	ranks     map[nginxRank]int
 	maps      map[string]*nginxMap // by the variable
 	compared  int                  // pairs of limits, for remarks
+	// dimensions are those of variables, and taken are all that are used.
+	dimensions map[string]string
+	taken      names
 }
 
 // nginxRank is the limits of a context that would take the places of each other.

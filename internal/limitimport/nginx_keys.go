@@ -76,31 +76,67 @@ func splitKey(key string) (variables []string, literal, ok bool) {
 	return variables, literal, true
 }
 
-// dimension returns the dimension for a variable.
+// dimension returns the dimension for a variable: one of its own, unless it has what another dimension stands for.
 func (n *nginx) dimension(name string) string {
 	switch {
 	case isAddress(name):
 		return "ip"
 	case name == "uri", name == "document_uri":
 		return "path"
+	case name == "host":
+		return name
+	case n.dimensions[name] == "":
+		n.dimensions[name] = n.newDimension(name)
+	}
+	n.noteVariable(n.dimensions[name], name, map[string]bool{})
+	return n.dimensions[name]
+}
+
+// noteVariable notes of which headers a dimension has values: that of a variable, or those that its map reads and writes.
+// Variables that were seen are left out.
+func (n *nginx) noteVariable(dimension, name string, seen map[string]bool) {
+	if seen[name] {
+		return
+	}
+	seen[name] = true
+	m := n.maps[name]
+	if m == nil {
+		if len(seen) > 1 || isRequestField(name) { // a map reads it, or it is a header
+			n.noteHeader(dimension, name)
+		}
+		return
+	}
+	n.noteVariable(dimension, m.source, seen)
+	for _, e := range m.entries {
+		if of, _, ok := nginxVariable(e.value); ok {
+			n.noteVariable(dimension, of, seen)
+		}
+	}
+}
+
+// newDimension returns a dimension that is not used yet, by the name of a field of the request if a variable is one.
+// $http_ip is not the address of the client, nor $http_host the host: that one is in small letters and has no port.
+func (n *nginx) newDimension(name string) string {
+	field := name
+	switch {
 	case name == "remote_user":
-		return "user"
-	case strings.HasPrefix(name, "http_"), strings.HasPrefix(name, "arg_"), strings.HasPrefix(name, "cookie_"):
-		_, field, _ := strings.Cut(name, "_")
-		if field == "host" {
-			field = name // host is in small letters and has no port
-		}
-		n.noteHeader(word(field), name)
-		return word(field)
+		field = "user"
+	case isRequestField(name):
+		_, field, _ = strings.Cut(name, "_")
 	}
-	if m := n.maps[name]; m != nil {
-		n.noteHeader(word(name), m.source)
-		for _, e := range m.entries {
-			of, _, _ := nginxVariable(e.value)
-			n.noteHeader(word(name), of)
-		}
+	field = word(field)
+	if limit.ReservedDim(field) || n.taken[field] > 0 {
+		field = word(name)
 	}
-	return word(name)
+	if limit.ReservedDim(field) {
+		field = "nginx-" + field
+	}
+	return n.taken.unique(field)
+}
+
+// isRequestField reports whether a variable is a header, an argument or a cookie.
+func isRequestField(name string) bool {
+	return strings.HasPrefix(name, "http_") || strings.HasPrefix(name, "arg_") || strings.HasPrefix(name, "cookie_")
 }
 
 // filledVariables are variables that no request has empty.
