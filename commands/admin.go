@@ -53,7 +53,7 @@ func (h *Handler) orTenant(tenant string, id []byte) string {
 // resetCommand replies with the number of buckets removed.
 func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 	if len(args) > 3 {
-		s.out.error(s.h.wrongNumber("rl.reset"))
+		s.out.error(s.h.wrongNumber("rl.reset", args))
 		return
 	}
 	tenant, id := string(args[1]), ""

@@ -132,24 +132,51 @@ func (h *Handler) find(args [][]byte) (c *command, errReply string) {
 	if c.takes(len(args)) {
 		return c, ""
 	}
-	errReply = c.wrongNumber()
+	errReply = c.wrongNumber(len(args))
 	if c.full == "exec" {
 		errReply = execAborted + strings.TrimPrefix(errReply, "ERR ")
 	}
 	return nil, errReply
 }
 
-// wrongNumber returns Redis' error for a wrong number of arguments. The arguments of Limitgate's
-// own commands follow; clients may compare the texts of the others.
-func (c *command) wrongNumber() string {
+// wrongNumber returns Redis' error for a wrong number of arguments, which include the name. Those that
+// are missing, and the usage, follow for Limitgate's own commands; clients may compare the texts of the
+// others.
+func (c *command) wrongNumber(given int) string {
 	errReply := "ERR wrong number of arguments for '" + c.full + "' command"
 	if strings.HasPrefix(c.full, ownPrefix) {
+		errReply += c.missing(given - 1 - strings.Count(c.full, "|"))
 		errReply += ": " + strings.TrimSpace(strings.ToUpper(strings.ReplaceAll(c.full, "|", " "))+" "+c.usage)
 	}
 	return errReply
 }
 
-func (h *Handler) wrongNumber(name string) string { return h.table[name].wrongNumber() }
+func (h *Handler) wrongNumber(name string, args [][]byte) string {
+	return h.table[name].wrongNumber(len(args))
+}
+
+// missing names the required arguments behind the given ones, if some were given.
+func (c *command) missing(given int) string {
+	var names []string
+	for _, word := range strings.Fields(c.usage) {
+		if !isValue(word) || strings.ContainsAny(word, "[|") {
+			break
+		}
+		names = append(names, word)
+	}
+	if given < 1 || given >= len(names) {
+		return ""
+	}
+	names = names[given:]
+	if last := len(names) - 1; names[last] == "ip" {
+		names[last] = "ip (- for none)"
+	}
+	text := ": the " + strings.Join(names, " and the ")
+	if len(names) == 1 {
+		return text + " is missing"
+	}
+	return text + " are missing"
+}
 
 // ownPrefix begins the names of Limitgate's own commands.
 const ownPrefix = "rl."

@@ -81,7 +81,7 @@ func (s *Session) parse(f dialect, args [][]byte, req *limit.Request) (answer di
 		return s.parseHold(f, args, req)
 	}
 	if len(args) < 4 {
-		return f, s.h.wrongNumber(checkName)
+		return f, s.h.wrongNumber(checkName, args)
 	}
 	opts := options{takes: checkOptions}
 	errReply = s.parseCheck(args, req, &opts)

@@ -88,7 +88,7 @@ func originOf(l *limit.Limit) string {
 // of one tenant with its plan, and whether the limits list it.
 func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	if len(args) > 2 {
-		s.out.error(s.h.wrongNumber("rl.limits"))
+		s.out.error(s.h.wrongNumber("rl.limits", args))
 		return
 	}
 	set := s.h.opts.Limiter.Limits()

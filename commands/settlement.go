@@ -14,7 +14,7 @@ import (
 // arguments after the command's name, into req, see parseCheck.
 func (s *Session) parseReserve(args [][]byte, req *limit.Request, opts *options) (errReply string) {
 	if len(args) < 5 {
-		return s.h.wrongNumber("rl.reserve")
+		return s.h.wrongNumber("rl.reserve", args)
 	}
 	if isOption(args[4]) {
 		return estimateErrReply
@@ -34,7 +34,7 @@ const estimateErrReply = "ERR estimate must be an integer between 1 and 21474836
 // arguments after the command's name, into req, see parseCheck.
 func (s *Session) parseAcquire(args [][]byte, req *limit.Request, opts *options) (errReply string) {
 	if len(args) < 4 {
-		return s.h.wrongNumber("rl.acquire")
+		return s.h.wrongNumber("rl.acquire", args)
 	}
 	if errReply = s.parseSubject(args, req); errReply != "" {
 		return errReply
@@ -208,7 +208,7 @@ func (h *Handler) parseChange(rest [][]byte, what *limit.Settlement) (errReply s
 		h.noteHold(ttl)
 		what.For = ttl
 	case what.Change == limit.ChangeCommit || len(rest) > 0:
-		return h.wrongNumber("rl." + what.Change.String())
+		return h.wrongNumber("rl."+what.Change.String(), nil)
 	}
 	return ""
 }

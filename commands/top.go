@@ -18,7 +18,7 @@ const (
 // with an error.
 func (s *Session) listed(name string, args [][]byte) (n int, ok bool) {
 	if len(args) > 2 {
-		s.out.error(s.h.wrongNumber(name))
+		s.out.error(s.h.wrongNumber(name, args))
 		return 0, false
 	}
 	if len(args) < 2 {

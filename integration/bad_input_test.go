@@ -58,7 +58,7 @@ func TestBadInputRefused(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	for _, row := range []struct{ command, want string }{
 		{bulk("RL.CHECK"), "-ERR wrong number of arguments for 'rl.check' command: RL.CHECK tenant op ip [cost] [DIM name value [DIM name value ...]] [ID id] [HEADERS] [BYPASS token]"},
-		{bulk("RL.CHECK", "t", "o"), "-ERR wrong number of arguments for 'rl.check' command: RL.CHECK tenant op ip [cost] [DIM name value [DIM name value ...]] [ID id] [HEADERS] [BYPASS token]"},
+		{bulk("RL.CHECK", "t", "o"), "-ERR wrong number of arguments for 'rl.check' command: the ip (- for none) is missing: RL.CHECK tenant op ip [cost] [DIM name value [DIM name value ...]] [ID id] [HEADERS] [BYPASS token]"},
 		{bulk("RL.CHECK", "", "o", "-"), "-ERR invalid tenant '': it is empty"},
 		{bulk("RL.CHECK", "-", "o", "-"), "-ERR tenant required: name one, as - works only for a user of one tenant"},
 		{bulk("RL.CHECK", long, "o", "-"), "-ERR invalid tenant '" + long[:64] + "...': it has 257 bytes, at most 256"},
