@@ -27,6 +27,7 @@ func Nginx(content []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	n.inheritToInner()
 	n.findModes()
 	n.readLimits()
 	n.addLimits()
@@ -53,13 +54,14 @@ type limitRequest struct {
 	burst   int64
 	delays  bool
 	context *nginxContext
-	paths   []location // from the outermost
-	server  *server    // nil outside of a server
-	unknown string     // the last word that is not known, or ""
-	mistake string     // or ""
-	line    int
-	said    []string // the remarks on it; if it is not imported the last one alone, which is the reason
-	general []string // remarks that hold of the whole configuration, each said once
+	server  *server // nil outside of a server
+	// inherited is above zero if it stands in an outer context, from which others inherit it too: the same for all.
+	inherited int
+	unknown   string // the last word that is not known, or ""
+	mistake   string // or ""
+	line      int
+	said      []string // the remarks on it; if it is not imported the last one alone, which is the reason
+	general   []string // remarks that hold of the whole configuration, each said once
 
 	imported bool
 	limit    imported // that it becomes, if it is imported
@@ -83,7 +85,11 @@ func (r *limitRequest) remarkOnce(format string, args ...any) {
 // leaveOut drops a limit_req, for a reason that becomes the only remark on it.
 func (r *limitRequest) leaveOut(format string, args ...any) {
 	r.imported, r.said, r.general = false, nil, nil
-	r.remark("limit_req is not imported: "+format, args...)
+	what := "limit_req is not imported"
+	if r.inherited > 0 {
+		what += fmt.Sprintf(" for the %s on line %d, which inherits it", r.context.name, r.context.line)
+	}
+	r.remark(what+": "+format, args...)
 }
 
 // server is a server block, whose name may stand behind what is in it.
@@ -101,7 +107,6 @@ type nginx struct {
 	uses      map[string][]int // the lines of the limits that were imported of a zone
 	requests  []limitRequest
 	limits    []imported // of the file
-	paths     []location
 	server    *server
 	servers   int
 	context   *nginxContext
@@ -184,15 +189,15 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 	if depth > maxNginxDepth {
 		return nil, fmt.Errorf("line %d: there are more than %d blocks in each other", line, maxNginxDepth)
 	}
-	paths, outer, context := n.paths, n.server, n.context
-	defer func() { n.paths, n.server, n.context = paths, outer, context }()
+	outer, context := n.server, n.context
+	defer func() { n.server, n.context = outer, context }()
 	if len(directive) > 0 {
 		n.enter(directive[0].text)
+		n.context.line = line
 	}
 	switch {
 	case len(directive) > 1 && directive[0].text == "location":
-		n.paths = append(n.paths, locationOf(directive))
-		n.context.location, n.context.server = n.paths[len(n.paths)-1], n.server
+		n.context.location, n.context.server = locationOf(directive), n.server
 	case len(directive) == 3 && directive[0].text == "map":
 		n.mapBlock(line, strings.TrimPrefix(directive[1].text, "$"), directive[2].text)
 	case len(directive) == 2 && directive[0].text == "geo":

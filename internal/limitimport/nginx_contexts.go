@@ -5,6 +5,7 @@ import "strings"
 // nginxContext is a file or a block.
 type nginxContext struct {
 	name     string // of a block, such as location
+	line     int
 	outer    *nginxContext
 	location location  // of a location
 	server   *server   // nil outside of a server
@@ -62,7 +63,7 @@ func (c *nginxContext) isInside(outer *nginxContext) bool {
 func (n *nginx) findModes() {
 	for _, c := range n.contexts {
 		from := c.limiting()
-		if from == nil || c.divided || c.name != "" && c.name != "http" && c.name != "server" && c.name != "location" {
+		if from == nil || c.divided || !c.hasRequests() {
 			continue
 		}
 		from.counted = append(from.counted, c)

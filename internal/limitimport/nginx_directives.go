@@ -73,7 +73,7 @@ func (n *nginx) zone(words []nginxWord) {
 
 // request reads limit_req zone=NAME [burst=NUMBER] [nodelay | delay=NUMBER].
 func (n *nginx) request(words []nginxWord) {
-	r := limitRequest{line: words[0].line, delays: true, server: n.server, context: n.context, paths: append([]location(nil), n.paths...)}
+	r := limitRequest{line: words[0].line, delays: true, server: n.server, context: n.context}
 	n.context.limits++
 	var mistakes []string
 	for _, w := range words[1:] {

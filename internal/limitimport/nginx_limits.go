@@ -75,10 +75,10 @@ func (n *nginx) zoneOf(r *limitRequest) (z *zone, mistake string) {
 
 // location adds the condition on the path, and reports whether a limits file can express it.
 func (n *nginx) location(r *limitRequest, l *imported) bool {
-	if len(r.paths) == 0 {
+	if r.context.name != "location" {
 		return true
 	}
-	at := r.paths[len(r.paths)-1]
+	at := r.context.location
 	if at.isRegexp() {
 		r.leaveOut("conditions have no regular expressions like that of location %s", limit.Shorten(at.path))
 		return false

@@ -209,14 +209,19 @@ var (
 	leftOutText = regexp.MustCompile(`^where this limit_req stands, nginx leaves out that of zone (\S+) on line (\d+); here (both count|that one counts)`)
 )
 
+// hasLimit reports whether a location has a limit_req, its own or of an outer block.
+func (c *modelConfig) hasLimit(path string, l *modelLimit) bool {
+	return slices.ContainsFunc(c.blocks, func(b *modelBlock) bool { return b.path == path && slices.Contains(b.limiting(), l) })
+}
+
 // explained reports whether a remark says that a limit applies here and not in nginx, or the other way round.
-func (r *modelRequest) explained(l *modelLimit, remarks []Remark) bool {
+func (c *modelConfig) explained(r *modelRequest, l *modelLimit, remarks []Remark) bool {
 	return slices.ContainsFunc(remarks, func(m Remark) bool {
 		beside, leftOut := besideText.FindStringSubmatch(m.Text), leftOutText.FindStringSubmatch(m.Text)
 		extra := slices.Contains(r.enforced, l)
 		switch {
 		case beside != nil && m.Line == r.block.line:
-			return !extra || beside[4] == l.zone && beside[2] == l.block.path
+			return !extra || beside[4] == l.zone && c.hasLimit(beside[2], l)
 		case leftOut != nil && extra:
 			return leftOut[2] == strconv.Itoa(l.line) && slices.ContainsFunc(r.block.limiting(), func(o *modelLimit) bool { return o.line == m.Line })
 		case strings.Contains(m.Text, "for some addresses"), strings.Contains(m.Text, "for which it is empty count too"):
@@ -243,7 +248,7 @@ func (c *modelConfig) isTrue(m Remark, requests []*modelRequest) bool {
 			return slices.ContainsFunc(r.nginx, func(l *modelLimit) bool { return !slices.Contains(r.enforced, l) })
 		case beside != nil:
 			return slices.ContainsFunc(here, func(l *modelLimit) bool {
-				return l.zone == beside[4] && l.block.path == beside[2] && !slices.Contains(r.nginx, l)
+				return l.zone == beside[4] && c.hasLimit(beside[2], l) && !slices.Contains(r.nginx, l)
 			})
 		}
 		return slices.ContainsFunc(r.block.limiting(), func(l *modelLimit) bool { return l.line == m.Line }) &&
@@ -268,7 +273,7 @@ func TestNginxModel(t *testing.T) {
 		requests := c.requests(limits)
 		for _, r := range requests {
 			for _, l := range c.limits {
-				if slices.Contains(r.nginx, l) != slices.Contains(r.enforced, l) && !r.explained(l, result.Remarks) {
+				if slices.Contains(r.nginx, l) != slices.Contains(r.enforced, l) && !c.explained(r, l, result.Remarks) {
 					t.Fatalf("no remark on line %d for %s, which nginx limits: %v\n%s", l.line, r.uri, slices.Contains(r.nginx, l), describe())
 				}
 			}

@@ -75,12 +75,12 @@ const liftThere = "to lift it there, write "
 // isOneOf reports whether the limit of a limit_req is that of one of others.
 func isOneOf(r *limitRequest, others []*limitRequest) bool {
 	return slices.ContainsFunc(others, func(o *limitRequest) bool {
-		return o == r || o.imported && o.limit.equals(&r.limit)
+		return o == r || r.isInheritedWith(o) || o.imported && o.limit.equals(&r.limit)
 	})
 }
 
 // remarkBeside remarks on the locations that nginx matches before that of a limit_req, and whose requests
-// have its limit here.
+// have its limit here. remarkOuter remarks on those inside of it.
 func (n *nginx) remarkBeside() {
 	byContext := n.byContext()
 	for i := range n.requests {
@@ -90,7 +90,7 @@ func (n *nginx) remarkBeside() {
 		}
 		longer := map[*nginxContext][]*nginxContext{}
 		for _, c := range n.contexts {
-			if c.name != "location" || !c.matchesBefore(r.context) || isOneOf(r, byContext[c.limiting()]) {
+			if c.name != "location" || c.isInside(r.context) || !c.matchesBefore(r.context) || isOneOf(r, byContext[c.limiting()]) {
 				continue
 			}
 			regions := []*nginxContext{c}
