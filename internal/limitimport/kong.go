@@ -31,7 +31,7 @@ func Kong(content []byte) (Result, error) {
 	case !slices.ContainsFunc(kongFields, func(field string) bool { return isSet(root, field) }):
 		return Result{}, errors.New("it is no declarative configuration of Kong, which has _format_version and one of services, routes, consumers and plugins")
 	}
-	k := &kong{ids: map[condition]string{}, advised: names{}, names: map[condition]bool{}, services: map[string]string{}}
+	k := &kong{ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}}
 	for _, read := range []func(){func() { k.readIDs(root, 0) }, func() { k.readRoutes(root) }, func() { k.entity(root, nil, 0) }} {
 		k.entities = 0
 		if read(); k.entities > maxKongEntities {
@@ -60,7 +60,6 @@ type kong struct {
 	compared int                  // pairs of their limits
 	looked   int                  // comparisons for remarks
 	local    []int                // the lines of the plugins with the policy local
-	advised  names                // the ids of the limits that remarks advise
 	ids      map[condition]string // the names of entities, by the dimension and the id
 	asked    int                  // entities that are not there
 	names    map[condition]bool   // all entities, by the dimension and the name

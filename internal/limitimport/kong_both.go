@@ -1,7 +1,6 @@
 package limitimport
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -36,7 +35,8 @@ func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
 	places := map[string][]string{} // the limits to write, by where in the file
 	for _, left := range lefts {
 		allow := left.l.allow()
-		allow.when, allow.id = left.region, k.advised.unique(word(fmt.Sprintf("%s-line-%d", left.l.id, p.line)))
+		allow.when = left.region
+		k.nameAdvised(&allow, p.line)
 		if !allow.takesPlaceOf(left.l) || k.liftsOther(&allow, p) {
 			return ""
 		}

@@ -53,10 +53,24 @@ type draft struct {
 	maxLevels      int             // 0 for the usual number
 	secret         map[string]bool // dimensions with the values of headers for credentials
 	advised        []condition     // of limits that remarks advise
+	advisedIDs     names
+	idOf           map[string]string // the id of a limit that a remark advises, by its line and the limit without an id
 	remarks        []Remark
 	added          map[string]bool // the limits
 	said           map[Remark]bool // the remarks at a line
 	once           map[string]int  // the indexes of remarks on the whole configuration, by their texts, until they are sorted
+}
+
+// nameAdvised gives a limit that a remark on a line advises an id of its own: the same for the same limit.
+func (d *draft) nameAdvised(l *imported, line int) {
+	if d.idOf == nil {
+		d.idOf, d.advisedIDs = map[string]string{}, names{}
+	}
+	key := fmt.Sprint(line, *l)
+	if d.idOf[key] == "" {
+		d.idOf[key] = d.advisedIDs.unique(word(fmt.Sprintf("%s-line-%d", strings.TrimSuffix(l.id, "-allow"), line)))
+	}
+	l.id = d.idOf[key]
 }
 
 func (d *draft) remark(line int, format string, args ...any) {

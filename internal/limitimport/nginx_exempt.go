@@ -14,49 +14,84 @@ import (
 // maxExempted bounds the networks of a geo or map block that become limits with action: allow.
 const maxExempted = 50
 
-// exempted returns the networks whose addresses have an empty key, and reports whether these are all such requests.
-func (n *nginx) exempted(m *nginxMap) (networks []netip.Prefix, all bool) {
-	of, value := m, func(own string) string { return own }
-	if geo := n.maps[m.source]; geo != nil {
-		if m.hasPatterns() {
-			return nil, false
-		}
-		of, value = geo, m.value
+// exempted returns conditions on the requests whose key is empty, or the reason why it cannot.
+func (n *nginx) exempted(m *nginxMap) (exempt []condition, why string) {
+	if m.source == "request_method" {
+		return m.exemptMethods()
 	}
+	of, value := m, func(own string) string { return own }
+	if outer := n.maps[m.source]; outer != nil {
+		of, value = outer, m.value
+	}
+	switch {
+	case of.source != "" && of.source != "remote_addr":
+		return nil, "it is empty by $" + limit.Shorten(of.source) + ", and not by the address"
+	case of != m && m.hasPatterns():
+		return nil, "its map has regular expressions"
+	}
+	networks, why := of.exemptNetworks(value)
+	for _, network := range networks {
+		exempt = append(exempt, condition{"ip", strings.TrimSuffix(network.String(), "/"+strconv.Itoa(network.Addr().BitLen()))})
+	}
+	return exempt, why
+}
+
+// exemptNetworks returns the networks of a map for which value returns nothing, or the reason why it cannot.
+func (m *nginxMap) exemptNetworks(value func(string) string) (networks []netip.Prefix, why string) {
 	last := map[netip.Prefix]int{} // of entries for one network the last one counts
-	for i, e := range of.entries {
-		if network, ok := of.network(e.key); ok {
+	for i, e := range m.entries {
+		if network, ok := m.network(e.key); ok {
 			last[network] = i
 		}
 	}
 	var others []netip.Prefix
-	for i, e := range of.entries {
-		network, ok := of.network(e.key)
+	for i, e := range m.entries {
+		network, ok := m.network(e.key)
 		switch {
 		case e.key == "default", ok && last[network] != i:
+		case e.key == "include":
+			return nil, fmt.Sprintf("the block on line %d includes %s, which is not read: join the files first, as nginx -T prints them", m.line, limit.Shorten(e.value))
+		case !ok:
+			return nil, fmt.Sprintf("%s in the block on line %d is no address or network", limit.Shorten(e.key), m.line)
 		case value(e.value) != "":
 			others = append(others, network)
-		case !ok || len(networks) == maxExempted:
-			return nil, false
+		case len(networks) == maxExempted:
+			return nil, fmt.Sprintf("there are more than %d networks", maxExempted)
 		default:
 			networks = append(networks, network)
 		}
 	}
-	within := func(network netip.Prefix) bool {
-		return slices.ContainsFunc(others, func(other netip.Prefix) bool { return !other.IsValid() || network.Overlaps(other) })
+	for _, network := range networks {
+		if at := slices.IndexFunc(others, network.Overlaps); at >= 0 {
+			return nil, fmt.Sprintf("%s is so, and %s is not", network, others[at])
+		}
 	}
-	return networks, len(networks) > 0 && !slices.ContainsFunc(networks, within)
+	return networks, ""
 }
 
-// exemptions returns limits that admit the addresses whose key is empty, and reports whether these are all such requests.
-func (n *nginx) exemptions(r *limitRequest) (allows []imported, all bool) {
-	networks, all := n.exempted(r.exempting)
-	for _, network := range networks {
+// exemptMethods returns conditions on the methods for which a map has nothing, or the reason why it cannot.
+func (m *nginxMap) exemptMethods() (exempt []condition, why string) {
+	for _, e := range m.entries {
+		switch method := strings.ToUpper(e.key); {
+		case e.key == "default":
+		case word(e.key) != e.key:
+			return nil, fmt.Sprintf("%s in the map on line %d is no method", limit.Shorten(e.key), m.line)
+		case e.value == "" && !slices.Contains(exempt, condition{"op", method + " *"}):
+			exempt = append(exempt, condition{"op", method + " *"})
+		}
+	}
+	return exempt, ""
+}
+
+// exemptions returns limits that admit the requests whose key is empty, or the reason why there are none.
+func (n *nginx) exemptions(r *limitRequest) (allows []imported, why string) {
+	exempt, why := n.exempted(r.exempting)
+	for _, on := range exempt {
 		allow := r.limit.allow()
-		allow.when = append(slices.Clip(allow.when), condition{"ip", strings.TrimSuffix(network.String(), "/"+strconv.Itoa(network.Addr().BitLen()))})
+		allow.when = append(slices.Clip(allow.when), on)
 		allows = append(allows, allow)
 	}
-	return allows, all
+	return allows, why
 }
 
 // maxSeparated bounds the limits that have a group of their own for their exempt addresses: a request may meet each of them
@@ -102,11 +137,20 @@ func (n *nginx) needsGroup(r *limitRequest) bool {
 	if r.exempting == nil || r.limit.shadow {
 		return false
 	}
-	allows, all := n.exemptions(r)
-	return all && slices.ContainsFunc(allows, func(allow imported) bool { return n.liftedToo(r, &allow) != nil }) &&
-		!slices.ContainsFunc(n.requests, func(o limitRequest) bool {
-			return o.imported && o.limit.shadow && o.limit.place() == r.limit.place()
-		})
+	allows, _ := n.exemptions(r)
+	return slices.ContainsFunc(allows, func(allow imported) bool { return n.liftedToo(r, &allow) != nil }) && n.watchedBeside(r) == nil
+}
+
+// watchedBeside returns a limit_req in dry run that meets requests of another one, and whose limit is of its place, or nil: the
+// limit that admits its requests would not go with another group.
+func (n *nginx) watchedBeside(r *limitRequest) *limitRequest {
+	i := slices.IndexFunc(n.requests, func(o limitRequest) bool {
+		return o.imported && o.limit.shadow && o.limit.place() == r.limit.place() && o.limit.meets(r.limit.when)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &n.requests[i]
 }
 
 // keepPlaces returns limits that lift the limit of r in a group of its own where another one takes its place, and the others
@@ -137,16 +181,28 @@ func (n *nginx) addExempted(r *limitRequest) {
 	if m == nil {
 		return
 	}
-	allows, all := n.exemptions(r)
-	if !all || r.limit.shadow {
-		n.remark(r.line, "$%s is the address of the client or empty, by the map on line %d; here requests for which it is empty count too", limit.Shorten(r.variable), m.line)
+	allows, why := n.exemptions(r)
+	if r.limit.shadow {
+		why = "limit_req_dry_run is on"
+	}
+	if why != "" {
+		n.remark(r.line, "$%s is the address of the client or empty, by the map on line %d; here requests for which it is empty count too: %s", limit.Shorten(r.variable), m.line, why)
 		return
 	}
 	for i := range allows {
-		if other := n.liftedToo(r, &allows[i]); other != nil {
-			n.remark(r.line, "$%s is empty for some addresses, by the map on line %d; here they count too, as a limit that admits them would compete with that of line %d", limit.Shorten(r.variable), m.line, other.line)
-			return
+		other := n.liftedToo(r, &allows[i])
+		if other == nil {
+			continue
 		}
+		beside := ""
+		if watched := n.watchedBeside(r); watched != nil {
+			beside = fmt.Sprintf(", and the limit_req on line %d is in dry run", watched.line)
+		}
+		n.remark(r.line, "$%s is empty for some requests, by the map on line %d; here they count too, as a limit that admits them would compete with that of line %d%s", limit.Shorten(r.variable), m.line, other.line, beside)
+		return
+	}
+	if m.source == "request_method" {
+		r.remarkOnce("$%s is empty for some methods, by the map on line %d: limits that admit them are of ops that begin with one, such as \"GET /login\"", limit.Shorten(r.variable), m.line)
 	}
 	for _, allow := range allows {
 		n.draft.add(allow)

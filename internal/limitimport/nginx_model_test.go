@@ -224,7 +224,7 @@ func (c *modelConfig) explained(r *modelRequest, l *modelLimit, remarks []Remark
 			return !extra || beside[4] == l.zone && c.hasLimit(beside[2], l)
 		case leftOut != nil && extra:
 			return leftOut[2] == strconv.Itoa(l.line) && slices.ContainsFunc(r.block.limiting(), func(o *modelLimit) bool { return o.line == m.Line })
-		case strings.Contains(m.Text, "for some addresses"), strings.Contains(m.Text, "for which it is empty count too"):
+		case strings.Contains(m.Text, "is empty for some requests"), strings.Contains(m.Text, "for which it is empty count too"):
 			return extra && l.zone == "g" && m.Line == l.line && r.addr == exemptAddr
 		case strings.Contains(m.Text, "limit_req_dry_run is on for some requests"), strings.Contains(m.Text, "enforced for the same requests"):
 			return extra
@@ -283,7 +283,30 @@ func TestNginxModel(t *testing.T) {
 				t.Fatalf("not true: line %d: %s\n%s", m.Line, m.Text, describe())
 			}
 		}
+		c.checkAdvised(t, result, requests)
 	})
+}
+
+// checkAdvised checks that with all limits that remarks advise no request loses a limit that nginx has for it, but for those
+// that a remark names.
+func (c *modelConfig) checkAdvised(t *rapid.T, result Result, before []*modelRequest) {
+	file := string(result.File)
+	for _, r := range result.Remarks {
+		if !strings.Contains(r.Text, "which lifts it for requests there") {
+			file, _ = withAdvised(file, r)
+		}
+	}
+	set, _, err := config.ParseLimits("limits.yaml", []byte(file), limit.CompileOptions{IPMaxTTL: 3600e6})
+	if err != nil {
+		t.Fatalf("%v:\n%s%s", err, c.text.String(), file)
+	}
+	for i, r := range c.requests(set) {
+		for _, l := range r.nginx {
+			if slices.Contains(before[i].enforced, l) && !slices.Contains(r.enforced, l) {
+				t.Fatalf("with the advised limits %s loses that of line %d:\n%s%s", r.uri, l.line, c.text.String(), file)
+			}
+		}
+	}
 }
 
 // TestNginxDryRun: requests of a location with limit_req_dry_run are admitted, and its limits in shadow mode watch.

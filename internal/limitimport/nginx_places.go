@@ -208,42 +208,108 @@ func (n *nginx) longer(other, in *nginxContext) []*nginxContext {
 // group, so that it is no advice where another one may count there, or where nginx counts some of its requests. Line is that of
 // the remark.
 func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, line int) string {
-	allow := r.limit.allow()
-	allow.id, allow.when = word(fmt.Sprintf("%s-%d", r.limit.id, line)), region
 	if c.location.isRegexp() {
 		return "a limits file has no regular expressions"
 	}
-	counted := func(c *nginxContext) bool { return c.location.isRegexp() || allow.covers(n.region(c)) }
+	there, allow := imported{when: region}, r.limit.allow()
+	allow.when = slices.Clone(region)
+	for _, on := range r.limit.when {
+		if !slices.ContainsFunc(region, func(o condition) bool { return o.dimension == on.dimension }) {
+			allow.when = append(allow.when, on) // of one method
+		}
+	}
+	counted := func(c *nginxContext) bool { return !c.location.isRegexp() && there.covers(n.region(c)) }
 	ofOthers := n.servers > 1 && n.hostOf(c.server) == "" // the region has requests of other servers
 	if ofOthers || !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.context.counted, counted) {
-		return "write a limit for it"
+		return writeLimit
+	}
+	beside, lifted := n.countedBeside(&allow, r, c, counted)
+	hidden := n.hiddenIn(c, region, allow.place())
+	if lifted || n.ties(&allow) || len(hidden) > 1 || len(hidden) == 1 && (beside != nil || !slices.Equal(hidden[0].limit.by, r.limit.by)) || n.compared > maxHidden {
+		return writeLimit
+	}
+	exempt := ""
+	if len(hidden) == 1 {
+		beside = hidden[0]
+		if beside.exempting != nil {
+			exempt = fmt.Sprintf("; it counts requests too for which $%s is empty", limit.Shorten(beside.variable))
+		}
 	}
 	n.advised = append(n.advised, region...)
+	n.nameAdvised(&allow, line)
 	var b strings.Builder
 	allow.write(&b, "")
 	text := strings.TrimSpace(b.String())
-	beside := n.countedBeside(r, counted)
-	switch {
-	case n.compared > maxHidden:
-		return "write a limit for it"
-	case beside == nil:
-		return liftThere + text
+	if beside != nil {
+		rate := fmt.Sprintf("rate: %s, burst: %d, on_error: open", beside.limit.rate, beside.limit.burst)
+		return writeLimit + " with the rate that nginx has there, " + strings.Replace(text, "action: allow", rate, 1) + exempt
 	}
-	rate := fmt.Sprintf("rate: %s, burst: %d", beside.limit.rate, beside.limit.burst)
-	return "write a limit for it with the rate that nginx has there, " + strings.Replace(text, "action: allow", rate, 1)
+	return liftThere + text + n.liftedWith(r, c)
 }
 
-// countedBeside returns another limit_req of the level and group of the limit of r that nginx counts in a context for which
-// counted holds, or nil.
-func (n *nginx) countedBeside(r *limitRequest, counted func(*nginxContext) bool) *limitRequest {
+const writeLimit = "write a limit for it"
+
+// liftedWith names a location of a regular expression for whose requests the limit of r is lifted too if it is for a location,
+// or returns "".
+func (n *nginx) liftedWith(r *limitRequest, c *nginxContext) string {
+	at := slices.IndexFunc(n.contexts, func(o *nginxContext) bool {
+		return o.location.isRegexp() && o.server == c.server && o.location.mayMatch(c.location.path) && n.isCountedBy(o, r)
+	})
+	if at < 0 {
+		return ""
+	}
+	lifted := n.contexts[at].location
+	return fmt.Sprintf(", which lifts it for requests there that location %s on line %d matches too", limit.Shorten(lifted.path), lifted.line)
+}
+
+// isCountedBy reports whether a limit_req, or the one that it is too by inheritance, counts the requests of a context in nginx.
+func (n *nginx) isCountedBy(c *nginxContext, r *limitRequest) bool {
+	from := c.limiting()
+	return from == r.context || slices.ContainsFunc(n.requests, func(o limitRequest) bool {
+		n.compared++
+		return o.context == from && r.isInheritedWith(&o)
+	})
+}
+
+// hiddenIn returns the limit_req that nginx counts in a context, and whose limit, of another place, does not apply to requests
+// of its region here: another one takes its place there.
+func (n *nginx) hiddenIn(c *nginxContext, region []condition, place string) (hidden []*limitRequest) {
+	from := c.limiting()
+	for i := range n.requests {
+		o := &n.requests[i]
+		if o.context == from && o.imported && !o.limit.shadow && o.limit.place() != place && !n.counts(&o.limit, region) {
+			hidden = append(hidden, o)
+		}
+	}
+	return hidden
+}
+
+// ties reports whether a limit of the file would be as specific as another one, for some requests.
+func (n *nginx) ties(l *imported) bool {
+	place := l.place()
+	return slices.ContainsFunc(n.shared, func(o imported) bool {
+		n.compared++
+		return o.compareRank(l) == 0 && o.meets(l.when) && o.place() == place
+	})
+}
+
+// countedBeside returns another limit_req of the level and group of an allow that nginx counts in a context, or nil. It reports
+// whether the allow would lift one in another context for which counted holds.
+func (n *nginx) countedBeside(allow *imported, r *limitRequest, c *nginxContext, counted func(*nginxContext) bool) (beside *limitRequest, lifted bool) {
 	place := r.limit.place()
 	for i := range n.requests {
 		o := &n.requests[i]
-		if n.compared++; o.imported && o.limit.place() == place && !o.limit.equals(&r.limit) && slices.ContainsFunc(o.context.counted, counted) {
-			return o
+		if n.compared++; !o.imported || o.limit.place() != place || o.limit.equals(&r.limit) || !slices.ContainsFunc(o.context.counted, counted) {
+			continue
+		}
+		switch {
+		case slices.Contains(o.context.counted, c):
+			beside = o
+		case !o.limit.takesPlaceOf(allow):
+			return nil, true
 		}
 	}
-	return nil
+	return beside, false
 }
 
 // remarkBesideOf remarks on a location that nginx matches before that of a limit_req, for requests of a region,
