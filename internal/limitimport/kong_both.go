@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,13 +33,20 @@ func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {
 // lifted too that Kong has there. p has no limit for requests without its dimensions, so that it is not for the
 // import to lift others of them.
 func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
-	places := map[string][]string{} // the limits to write, by where in the file
+	var allows []imported
 	for _, left := range lefts {
 		allow := left.l.allow()
 		allow.when = left.region
-		k.nameAdvised(&allow, p.line)
 		if !allow.takesPlaceOf(left.l) || k.liftsOther(&allow, p) {
 			return ""
+		}
+		allows = append(allows, allow)
+	}
+	places, advised := map[string][]string{}, 0 // the limits to write, by where in the file
+	for _, allow := range allows {
+		if at, known := k.nameAdvised(&allow, p.line); known {
+			advised = at
+			continue
 		}
 		var b strings.Builder
 		allow.write(&b, "")
@@ -48,6 +56,9 @@ func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
 	for _, section := range slices.Sorted(maps.Keys(places)) {
 		advice += begin + strings.Join(places[section], " and ") + " in " + section
 		begin = " and "
+	}
+	if len(places) == 0 {
+		return fmt.Sprintf(": the limit advised on line %d lifts it there too", advised)
 	}
 	if dims := p.uncounted(lefts[0].region); len(dims) > 0 {
 		advice += "; a request there without DIM " + plains(dims) + " has no limit then"

@@ -54,23 +54,33 @@ type draft struct {
 	secret         map[string]bool // dimensions with the values of headers for credentials
 	advised        []condition     // of limits that remarks advise
 	advisedIDs     names
-	idOf           map[string]string // the id of a limit that a remark advises, by its line and the limit without an id
+	advisedLimits  map[string]advised // by place and conditions
 	remarks        []Remark
 	added          map[string]bool // the limits
 	said           map[Remark]bool // the remarks at a line
 	once           map[string]int  // the indexes of remarks on the whole configuration, by their texts, until they are sorted
 }
 
-// nameAdvised gives a limit that a remark on a line advises an id of its own: the same for the same limit.
-func (d *draft) nameAdvised(l *imported, line int) {
-	if d.idOf == nil {
-		d.idOf, d.advisedIDs = map[string]string{}, names{}
+// advised is a limit that a remark on a line advises.
+type advised struct {
+	id   string
+	line int
+}
+
+// nameAdvised gives a limit that a remark on a line advises an id of its own. If a remark advises a limit of its place and
+// conditions already, it gives it that id, and returns the line of that remark.
+func (d *draft) nameAdvised(l *imported, line int) (first int, known bool) {
+	if d.advisedLimits == nil {
+		d.advisedLimits, d.advisedIDs = map[string]advised{}, names{}
 	}
-	key := fmt.Sprint(line, *l)
-	if d.idOf[key] == "" {
-		d.idOf[key] = d.advisedIDs.unique(word(fmt.Sprintf("%s-line-%d", strings.TrimSuffix(l.id, "-allow"), line)))
+	key := l.place() + fmt.Sprint(l.when)
+	a, known := d.advisedLimits[key]
+	if !known {
+		a = advised{d.advisedIDs.unique(word(fmt.Sprintf("%s-line-%d", strings.TrimSuffix(l.id, "-allow"), line))), line}
+		d.advisedLimits[key] = a
 	}
-	l.id = d.idOf[key]
+	l.id = a.id
+	return a.line, known
 }
 
 func (d *draft) remark(line int, format string, args ...any) {

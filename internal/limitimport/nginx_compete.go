@@ -1,6 +1,9 @@
 package limitimport
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // addLimits adds the limits of all limit_req, and the remarks on these.
 func (n *nginx) addLimits() {
@@ -115,13 +118,13 @@ func (n *nginx) counts(l *imported, region []condition) bool {
 	if !l.meets(region) {
 		return false
 	}
-	place := l.place()
+	place, there := l.place(), slices.Concat(region, l.when)
 	for i := range n.limits {
 		other := &n.limits[i]
 		if n.compared++; n.compared > maxHidden {
 			return true
 		}
-		if (l.shadow || !other.shadow) && other.compareRank(l) < 0 && other.covers(region) && other.place() == place {
+		if (l.shadow || !other.shadow) && other.compareRank(l) < 0 && other.covers(there) && other.place() == place {
 			return false
 		}
 	}

@@ -17,6 +17,10 @@ func (n *nginx) directive(words []nginxWord) {
 		return
 	}
 	switch words[0].text {
+	case "hostnames":
+		if of := n.context.values; of != nil {
+			of.hostnames = true
+		}
 	case "limit_req_zone":
 		n.zone(words)
 	case "limit_req":

@@ -27,7 +27,7 @@ func (n *nginx) exempted(m *nginxMap) (exempt []condition, why string) {
 	case of.source != "" && of.source != "remote_addr":
 		return nil, "it is empty by $" + limit.Shorten(of.source) + ", and not by the address"
 	case of != m && m.hasPatterns():
-		return nil, "its map has regular expressions"
+		return nil, "its map has regular expressions, or names of hosts that match others"
 	}
 	networks, why := of.exemptNetworks(value)
 	for _, network := range networks {

@@ -66,8 +66,11 @@ func (c *nginxContext) hasRequests() bool {
 }
 
 // conditions returns the conditions of the limit of a limit_req in a context.
-func (n *nginx) conditions(c *nginxContext) []condition {
-	return slices.DeleteFunc(n.region(c), func(on condition) bool { return on == condition{"path", "/*"} })
+func (n *nginx) conditions(c *nginxContext) []condition { return withoutRoot(n.region(c)) }
+
+// withoutRoot returns conditions without the one on the path that each path meets.
+func withoutRoot(region []condition) []condition {
+	return slices.DeleteFunc(slices.Clone(region), func(on condition) bool { return on == condition{"path", "/*"} })
 }
 
 // isInheritedWith reports whether two limit_req are one that their contexts inherit, and r denies no request that o admits,

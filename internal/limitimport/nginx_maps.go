@@ -11,6 +11,8 @@ type nginxMap struct {
 	line    int
 	source  string // the variable that a map reads, without $, or "" of a geo block, which reads the address
 	entries []mapEntry
+	// hostnames reports that keys are names of hosts, of which .example.com is one with all in it.
+	hostnames bool
 }
 
 type mapEntry struct{ key, value string }
@@ -53,9 +55,9 @@ func (m *nginxMap) has(key string) bool {
 	return slices.ContainsFunc(m.entries, func(e mapEntry) bool { return e.key == key })
 }
 
-// hasPatterns reports whether a map has regular expressions, or names with a wildcard.
+// hasPatterns reports whether a map has regular expressions, or names of hosts that match others.
 func (m *nginxMap) hasPatterns() bool {
-	return slices.ContainsFunc(m.entries, func(e mapEntry) bool { return strings.HasPrefix(e.key, "~") || strings.Contains(e.key, "*") })
+	return m.hostnames || slices.ContainsFunc(m.entries, func(e mapEntry) bool { return strings.HasPrefix(e.key, "~") || strings.Contains(e.key, "*") })
 }
 
 // mapBlock begins a block of the values of a variable.

@@ -2,6 +2,7 @@ package limitimport
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"regexp"
@@ -50,7 +51,7 @@ func (c *modelConfig) write(format string, args ...any) int {
 	return c.line
 }
 
-var modelZones = map[string]string{"a": "$binary_remote_addr", "b": "$binary_remote_addr", "k": "$http_x_key", "g": "$limit_key"}
+var modelZones = map[string]string{"a": "$binary_remote_addr", "b": "$binary_remote_addr", "k": "$http_x_key", "g": "$limit_key", "p": "$posts", "c": "$changes"}
 
 // exemptAddr is an address for which the key of zone g is empty.
 var exemptAddr, otherAddr = netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("192.0.2.1")
@@ -66,7 +67,7 @@ func (c *modelConfig) drawBlock(t *rapid.T, b *modelBlock, begin string, inner f
 		b.dryLine = c.write("limit_req_dry_run %s;", b.dry)
 	}
 	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "limits") {
-		l := &modelLimit{zone: rapid.SampledFrom([]string{"a", "a", "b", "k", "g"}).Draw(t, "zone"), number: int64(len(c.limits) + 1), block: b}
+		l := &modelLimit{zone: rapid.SampledFrom([]string{"a", "a", "b", "k", "g", "p", "c"}).Draw(t, "zone"), number: int64(len(c.limits) + 1), block: b}
 		l.line = c.write("limit_req zone=%s burst=%d nodelay;", l.zone, l.number)
 		b.limits, c.limits = append(b.limits, l), append(c.limits, l)
 	}
@@ -95,7 +96,8 @@ func (c *modelConfig) drawLocations(t *rapid.T, outer *modelBlock) {
 func drawConfig(t *rapid.T) *modelConfig {
 	c := &modelConfig{}
 	c.write("geo $limited { default 1; 10.0.0.0/8 0; } map $limited $limit_key { 0 ''; 1 $binary_remote_addr; }")
-	for _, z := range []string{"a", "b", "k", "g"} {
+	c.write("map $request_method $posts { POST $binary_remote_addr; } map $request_method $changes { default $binary_remote_addr; GET ''; }")
+	for _, z := range slices.Sorted(maps.Keys(modelZones)) {
 		c.write("limit_req_zone %s zone=%s:1m rate=9r/s;", modelZones[z], z)
 	}
 	http := &modelBlock{}
@@ -161,6 +163,7 @@ func (b *modelBlock) isDry() bool {
 type modelRequest struct {
 	uri              string
 	addr             netip.Addr
+	method           string
 	block            *modelBlock
 	nginx            []*modelLimit
 	enforced, shadow []*modelLimit
@@ -174,19 +177,27 @@ func modelPaths() (paths []string) {
 	return paths
 }
 
+// isExemptFrom reports whether the key of a limit_req is empty for a request.
+func (r *modelRequest) isExemptFrom(l *modelLimit) bool {
+	return l.zone == "g" && r.addr == exemptAddr || (l.zone == "p" || l.zone == "c") && r.method == "GET"
+}
+
 // requests returns example requests of a configuration, with the limits of the file that apply to them.
 func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
 	var out []*modelRequest
 	for _, server := range c.blocks[0].inner {
-		for i, uri := range slices.Concat(modelPaths(), modelPaths()) {
-			r := &modelRequest{uri: server.host + uri, block: server.find(uri), addr: otherAddr}
-			if i >= len(modelPaths()) {
+		for i, uri := range slices.Repeat(modelPaths(), 3) {
+			r := &modelRequest{uri: server.host + uri, block: server.find(uri), addr: otherAddr, method: "GET"}
+			switch i / len(modelPaths()) {
+			case 1:
 				r.addr = exemptAddr
+			case 2:
+				r.method = "POST"
 			}
 			if !r.block.isDry() {
-				r.nginx = slices.DeleteFunc(slices.Clone(r.block.limiting()), func(l *modelLimit) bool { return l.zone == "g" && r.addr == exemptAddr })
+				r.nginx = slices.DeleteFunc(slices.Clone(r.block.limiting()), r.isExemptFrom)
 			}
-			req := &limit.Request{Tenant: "t", Cost: 1, Addr: r.addr, Dims: []limit.Dim{{Name: "host", Value: server.host}, {Name: "path", Value: uri}, {Name: "x_key", Value: "k"}}}
+			req := &limit.Request{Tenant: "t", Op: r.method + " /", Cost: 1, Addr: r.addr, Dims: []limit.Dim{{Name: "host", Value: server.host}, {Name: "path", Value: uri}, {Name: "x_key", Value: "k"}}}
 			for _, l := range set.Explain(req) {
 				if !l.Applies || l.Limit.Action != limit.ActionLimit {
 					continue
@@ -206,7 +217,7 @@ func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
 
 var (
 	besideText  = regexp.MustCompile(`^nginx matches location (\S+) before (\S+), (whose limit by zone (\S+) its requests have here too|where limit_req_dry_run admits all)`)
-	leftOutText = regexp.MustCompile(`^where this limit_req stands, nginx leaves out that of zone (\S+) on line (\d+); here (both count|that one counts)`)
+	leftOutText = regexp.MustCompile(`^[^,]+(?:, which inherits this limit_req)?, nginx leaves out that of zone (\S+) on line (\d+); here (both count|that one counts)`)
 )
 
 // hasLimit reports whether a location has a limit_req, its own or of an outer block.
@@ -225,7 +236,7 @@ func (c *modelConfig) explained(r *modelRequest, l *modelLimit, remarks []Remark
 		case leftOut != nil && extra:
 			return leftOut[2] == strconv.Itoa(l.line) && slices.ContainsFunc(r.block.limiting(), func(o *modelLimit) bool { return o.line == m.Line })
 		case strings.Contains(m.Text, "is empty for some requests"), strings.Contains(m.Text, "for which it is empty count too"):
-			return extra && l.zone == "g" && m.Line == l.line && r.addr == exemptAddr
+			return extra && m.Line == l.line && r.isExemptFrom(l)
 		case strings.Contains(m.Text, "limit_req_dry_run is on for some requests"), strings.Contains(m.Text, "enforced for the same requests"):
 			return extra
 		}

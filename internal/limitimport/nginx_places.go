@@ -62,11 +62,15 @@ func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest
 	}
 	lift := ""
 	if region := n.region(inner.context); inner.imported && counts(inner.context) && len(region) > 0 {
-		if advice := n.liftedBy(outer, inner.context, region, inner.line); strings.HasPrefix(advice, liftThere) {
+		if advice := n.liftedBy(outer, inner.context, region, inner.line); !strings.HasPrefix(advice, writeLimit) {
 			lift = ": " + advice
 		}
 	}
-	n.remark(inner.line, "where this limit_req stands, nginx leaves out that of zone %s on line %d; here %s%s", limit.Shorten(outer.zone), outer.line, how, lift)
+	where := "where this limit_req stands"
+	if inner.inherited > 0 {
+		where = fmt.Sprintf("in the %s on line %d, which inherits this limit_req", inner.context.name, inner.context.line)
+	}
+	n.remark(inner.line, "%s, nginx leaves out that of zone %s on line %d; here %s%s", where, limit.Shorten(outer.zone), outer.line, how, lift)
 }
 
 // liftThere begins the advice to lift a limit for some requests.
@@ -212,7 +216,7 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 		return "a limits file has no regular expressions"
 	}
 	there, allow := imported{when: region}, r.limit.allow()
-	allow.when = slices.Clone(region)
+	allow.when = withoutRoot(region)
 	for _, on := range r.limit.when {
 		if !slices.ContainsFunc(region, func(o condition) bool { return o.dimension == on.dimension }) {
 			allow.when = append(allow.when, on) // of one method
@@ -236,7 +240,9 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 		}
 	}
 	n.advised = append(n.advised, region...)
-	n.nameAdvised(&allow, line)
+	if at, _ := n.nameAdvised(&allow, line); beside == nil && at != line {
+		return fmt.Sprintf("the limit advised on line %d lifts it there too", at)
+	}
 	var b strings.Builder
 	allow.write(&b, "")
 	text := strings.TrimSpace(b.String())
@@ -336,7 +342,11 @@ func (n *nginx) isAdmittedBy(r, other *limitRequest, region []condition) bool {
 func (n *nginx) remarkShared() {
 	for _, name := range slices.Sorted(maps.Keys(n.uses)) {
 		if lines := n.uses[name]; len(lines) > 1 {
-			n.remark(lines[0], "the limit_req on %s share the units of zone %s in nginx; here each has its own, so that they admit more together", listOfLines(lines), limit.Shorten(name))
+			of := "the limit_req on " + listOfLines(lines) + " share"
+			if slices.Max(lines) == lines[0] {
+				of = "the locations that inherit this limit_req share"
+			}
+			n.remark(lines[0], "%s the units of zone %s in nginx; here each has its own, so that they admit more together", of, limit.Shorten(name))
 		}
 	}
 }

@@ -19,6 +19,9 @@ func (w nginxWord) isOfKubernetes() bool {
 	return w.is("apiVersion:") || w.quoted && w.text == "apiVersion"
 }
 
+// unescaped replaces the escapes that nginx does in words, quoted or not; it keeps others, as in regular expressions.
+var unescaped = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t", `\r`, "\r", `\n`, "\n")
+
 // nginxWords splits a configuration into words.
 func nginxWords(text string) (words []nginxWord, err error) {
 	line := 1
@@ -47,7 +50,7 @@ func nginxWords(text string) (words []nginxWord, err error) {
 			if end >= len(text) {
 				return nil, fmt.Errorf("line %d: a quote does not end", line)
 			}
-			words = append(words, nginxWord{text[i+1 : end], true, line})
+			words = append(words, nginxWord{unescaped.Replace(text[i+1 : end]), true, line})
 			line += strings.Count(text[i:end], "\n")
 			i = end + 1
 		default:
@@ -59,7 +62,7 @@ func nginxWords(text string) (words []nginxWord, err error) {
 				end++
 			}
 			end = min(end, len(text))
-			words = append(words, nginxWord{text[i:end], false, line})
+			words = append(words, nginxWord{unescaped.Replace(text[i:end]), false, line})
 			i = end
 		}
 	}
