@@ -130,6 +130,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"replay", "--limits", sampleLimits, "--compare", "-", "-"}, "standard input can be the limits file or the log, not both"},
 	{[]string{"replay", "--limits", "-", "--compare", "-", "a"}, "standard input can be one of two limits files, not both"},
 	{[]string{"replay", "--limits", sampleLimits, "--svg", "-", "a"}, "--svg names a file, as standard output has the report: name a new one"},
+	{[]string{"replay", "--limits", sampleLimits, "--svg", "main.go", "a"}, `--svg "main.go" would replace a file that is no SVG: name a new one`},
+	{[]string{"replay", "--limits", sampleLimits, "--svg", "/dev/null", "a"}, `--svg "/dev/null" is no regular file: name a new one`},
 	{[]string{"replay", "--limits", sampleLimits, "--dim", "user=a", "--dim", "user=b", "a"}, `flag --dim: "user=b": the dimension is there twice: leave one out`},
 	{[]string{"replay", "--limits", sampleLimits, "--svg", sampleLimits, "a"}, `--svg "` + sampleLimits + `" would replace a file that is read: name a new one`},
 	{[]string{"replay", "--limits", sampleLimits, "--tenant", "", "a"}, "it is empty: want text, or fields in braces such as {user} or {route}"},

@@ -284,6 +284,9 @@ func (f *planFlags) print(env *environment, in *capacity.Input) error {
 		return fmt.Errorf("plan: %w", err)
 	}
 	if f.picture != "" {
+		if err := checkPicture("picture", f.picture); err != nil {
+			return err
+		}
 		svg, err := capacity.Picture(in)
 		if err != nil {
 			return fmt.Errorf("draw bill: %w", err)

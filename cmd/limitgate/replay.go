@@ -176,6 +176,9 @@ func (f *replayFlags) checkTogether(fs *flag.FlagSet, log string) error {
 			return fmt.Errorf("--svg %s would replace a file that is read: name a new one", config.Quote(f.svg))
 		}
 	}
+	if err := checkPicture("svg", f.svg); err != nil {
+		return err
+	}
 	if f.svg != "" && (f.against != "" || f.compare != "") {
 		return errors.New("--svg draws the replay of one limits file, and goes with neither --compare nor --against")
 	}

@@ -61,6 +61,9 @@ func CheckSnapshotPath(path string) error {
 // mayReplace reports whether a snapshot may replace the file at path: there is none, it is a snapshot of some
 // release, or the rest of one that a crash has left behind.
 func mayReplace(path string) bool {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return false // to open a pipe would wait for its other end
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return true // reading and writing it report why

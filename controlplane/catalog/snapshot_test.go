@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/limitgate/limitgate/controlplane/table"
@@ -161,5 +162,11 @@ func TestCheckSnapshotPath(t *testing.T) {
 	}
 	if err := CheckSnapshotPath(path + "-new"); err != nil {
 		t.Error(err)
+	}
+	if err := syscall.Mkfifo(path+"-pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckSnapshotPath(path + "-pipe"); !errors.Is(err, ErrNotSnapshot) {
+		t.Errorf("a pipe that nobody reads: %v", err)
 	}
 }

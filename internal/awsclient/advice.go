@@ -120,5 +120,14 @@ func ExplainAttr(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// Plain returns the text of an error of AWS without the parts that are empty.
-func Plain(text string) string { return noAnswer.ReplaceAllString(text, "") }
+// Plain returns the text of an error of AWS without the parts that are empty, and without the end of a very long line: a
+// server may have written it. It may be called concurrently.
+func Plain(text string) string {
+	lines := strings.Split(noAnswer.ReplaceAllString(text, ""), "\n")
+	for i, line := range lines {
+		if len(line) > maxText {
+			lines[i] = strings.ToValidUTF8(line[:maxText], "") + " ..."
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -57,6 +57,7 @@ func Load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("configure AWS: %w", err)
 	}
+	c.HTTPClient = boundedClient{c.HTTPClient}
 	env, err := awsconfig.NewEnvConfig()
 	if err != nil {
 		return c, fmt.Errorf("configure AWS: %w", err)
