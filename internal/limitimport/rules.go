@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,6 +53,12 @@ type rules struct {
 	ids        names
 	bySecond   []string // the limits whose rate has no period
 	secondLine int      // of the first one
+	notes      []Remark // on the rule that is being read, if it is imported
+}
+
+// note adds a remark on a rule, unless it is not imported.
+func (r *rules) note(line int, format string, args ...any) {
+	r.notes = append(r.notes, Remark{Line: line, Text: fmt.Sprintf(format, args...)})
 }
 
 // ruleFields are the fields of a rule.
@@ -59,6 +66,7 @@ var ruleFields = map[string]bool{"rule_id": true, "match": true, "rate": true, "
 
 // rule reads a rule.
 func (r *rules) rule(n *yaml.Node) {
+	r.notes = nil
 	if n.Kind != yaml.MappingNode {
 		r.remark(n.Line, "a rule is not imported: it has no fields")
 		return
@@ -113,6 +121,9 @@ func (r *rules) rule(n *yaml.Node) {
 		r.bySecond = append(r.bySecond, id)
 		r.secondLine = cmp.Or(r.secondLine, n.Line)
 	}
+	for _, note := range r.notes {
+		r.remark(note.Line, "%s", note.Text)
+	}
 	r.add(l)
 }
 
@@ -137,16 +148,31 @@ var unreadFields = map[string]string{
 	"shadow": ": the rule is enforced, unless limits import has --shadow",
 }
 
-// fieldsOfRate say what to write in the place of fields of other formats without which a rate is another one.
-var fieldsOfRate = map[string]string{
-	"limit": writeRate, "max": writeRate, "requests": writeRate, "count": writeRate,
-	"window": writePeriod, "period": writePeriod, "interval": writePeriod, "unit": writePeriod,
+// fieldsOfRate and fieldsOfPeriod are words in fields of other formats without which a rate is another one.
+var (
+	fieldsOfRate   = []string{"limit", "limits", "max", "requests", "count", "quota"}
+	fieldsOfPeriod = []string{
+		"window", "period", "interval", "duration", "unit", "ttl", "ms", "millis", "milliseconds", "sec", "secs", "second", "seconds",
+		"min", "mins", "minute", "minutes", "hour", "hours", "day", "days", "month", "months",
+	}
+)
+
+// writeInstead says what to write in the place of a field without which a rate is another one, or returns "".
+func writeInstead(field string) string {
+	words := strings.FieldsFunc(wordBegin.ReplaceAllString(field, "${1}_$2"), func(c rune) bool { return c == '_' || c == '-' || c == ' ' })
+	for _, w := range words {
+		switch w = strings.ToLower(w); {
+		case slices.Contains(fieldsOfRate, w):
+			return "write rate, such as rate: 10/m"
+		case slices.Contains(fieldsOfPeriod, w):
+			return "write the period into rate, such as rate: 10/m, or into per, such as per: [ip, minute]"
+		}
+	}
+	return ""
 }
 
-const (
-	writeRate   = "write rate, such as rate: 10/m"
-	writePeriod = "write the period into rate, such as rate: 10/m, or into per, such as per: [ip, minute]"
-)
+// wordBegin matches where a word of a name such as windowMs begins.
+var wordBegin = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // fields remarks on fields that are not read, and reports whether none of them is a misspelling.
 func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
@@ -160,11 +186,11 @@ func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
 			r.remark(key.Line, "%s is not imported: there is no field %s; did you mean %s?", id, limit.Shorten(key.Value), near)
 			return false
 		}
-		if write := fieldsOfRate[strings.ToLower(key.Value)]; write != "" {
+		if write := writeInstead(key.Value); write != "" {
 			r.remark(key.Line, "%s is not imported: there is no field %s; %s", id, limit.Shorten(key.Value), write)
 			return false
 		}
-		r.remark(key.Line, "%s: the field %s is not read%s", id, limit.Shorten(key.Value), unreadFields[strings.ToLower(key.Value)])
+		r.note(key.Line, "%s: the field %s is not read%s", id, limit.Shorten(key.Value), unreadFields[strings.ToLower(key.Value)])
 	}
 	return true
 }
@@ -189,12 +215,15 @@ func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 		case w[0] >= '0' && w[0] <= '9':
 			r.remark(n.Line, "%s is not imported: per %s is neither a period, such as minute or 5m, nor a dimension", l.id, limit.Shorten(w))
 			return "", false
+		case limit.Nearest(strings.ToLower(w), []string{"tenant"}) == "tenant" && !strings.EqualFold(w, "tenant"):
+			r.remark(n.Line, "%s is not imported: per %s is no dimension of RL.CHECK; did you mean tenant?", l.id, limit.Shorten(w))
+			return "", false
 		default:
 			r.dimension(n, l, word(strings.ToLower(w)))
 		}
 	}
 	if len(l.by) == 0 {
-		r.remark(n.Line, "%s: per names no dimension, such as tenant or ip, so all requests that match share one bucket", l.id)
+		r.note(n.Line, "%s: per names no dimension, such as tenant or ip, so all requests that match share one bucket", l.id)
 	}
 	if len(l.by) > maxBy {
 		r.remark(n.Line, "%s is not imported: a limit counts by %d dimensions at most", l.id, maxBy)
@@ -224,7 +253,7 @@ func (r *rules) perWords(n *yaml.Node, id string) (words []string, ok bool) {
 func (r *rules) dimension(n *yaml.Node, l *imported, name string) {
 	switch name {
 	case "client", "consumer", "customer", "api_key", "key":
-		r.remark(n.Line, "%s: per %s counts by tenant", l.id, name)
+		r.note(n.Line, "%s: per %s counts by tenant", l.id, name)
 		name = "tenant"
 	case "global", "all", "route":
 		return
@@ -236,7 +265,7 @@ func (r *rules) dimension(n *yaml.Node, l *imported, name string) {
 	}
 	l.by = append(l.by, name)
 	if name != "tenant" && name != "ip" && name != "op" {
-		r.remark(n.Line, "%s: services send DIM %s; a request without it is not counted", l.id, name)
+		r.note(n.Line, "%s: services send DIM %s; a request without it is not counted", l.id, name)
 	}
 }
 
@@ -271,10 +300,19 @@ func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 		return "", false
 	}
 	if mistake != "" {
-		r.remark(n.Line, "%s is not imported: rate %s %s", id, limit.Shorten(text), mistake)
+		r.remark(n.Line, "%s is not imported: rate %s %s%s", id, limit.Shorten(text), mistake, wholeRate(text, cmp.Or(period, "s")))
 		return "", false
 	}
 	return fmt.Sprintf("%d/%s", count, cmp.Or(period, "s")), true
+}
+
+// wholeRate advises a rate of whole numbers for a fraction, such as 5/2s for 2.5, or returns "".
+func wholeRate(text, period string) string {
+	count, ok := new(big.Rat).SetString(text)
+	if !ok || len(text) > 8 || len(period) != 1 || count.Sign() <= 0 || count.IsInt() {
+		return ""
+	}
+	return fmt.Sprintf(": write %d/%d%s", count.Num(), count.Denom(), period)
 }
 
 // numeric matches the texts that are numbers in some notation.
