@@ -64,15 +64,23 @@ func nearName(name string, names []string) string {
 	byStem := map[string][]string{}
 	var stems []string
 	for _, other := range names {
-		stem := strings.TrimSuffix(other, filepath.Ext(other))
+		stem := stemOf(other)
 		byStem[stem] = append(byStem[stem], other)
 		stems = append(stems, stem)
 	}
-	near := byStem[limit.Nearest(strings.TrimSuffix(name, filepath.Ext(name)), stems)]
+	near := byStem[limit.Nearest(stemOf(name), stems)]
 	if len(near) < 2 {
 		return strings.Join(near, "")
 	}
 	return cmp.Or(limit.Nearest(name, near), near[0])
+}
+
+// stemOf returns the name of a file without its ending. That of .name is all of it.
+func stemOf(name string) string {
+	if stem := strings.TrimSuffix(name, filepath.Ext(name)); stem != "" {
+		return stem
+	}
+	return name
 }
 
 // noFile is the error for a file that does not exist.

@@ -3,6 +3,7 @@ package limit
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // TotalRate is the rate, in units a second, that limits admit of all tenants together.
@@ -21,31 +22,37 @@ type TotalRate struct {
 // to it without bound. If some listed tenant has no limit on all its requests, or no
 // tenant is listed, it is the largest rate that a plan gives one tenant.
 func (s *Set) TotalRate() TotalRate {
-	if rate, id := s.defaultPlan.bound(false); id != "" {
-		return TotalRate{roundUp(rate), fmt.Sprintf("limit %s admits of all tenants, which it counts in one bucket", id)}
+	if all := s.defaultPlan.bound(false); all.id != "" {
+		return TotalRate{roundUp(all.rate), fmt.Sprintf("limit %s admits of all tenants, which it counts in one bucket", all.id)}
 	}
-	largest, plan := 0.0, ""
+	largest, plan, more := 0.0, "", ""
 	for name, r := range s.byPlan {
-		if rate, id := r.bound(true); id != "" && (rate > largest || rate == largest && name < plan) {
-			largest, plan = rate, name
+		of := r.bound(true)
+		if of.id != "" && (of.rate > largest || of.rate == largest && name < plan) {
+			largest, plan = of.rate, name
+		}
+		if of.replaced {
+			more = "; limits that replace one of these come on top"
 		}
 	}
 	sum, held := 0.0, s.Tenants() > 0
 	for _, r := range s.tenants.all() {
-		rate, id := r.bound(true)
-		sum, held = sum+rate, held && id != ""
+		of := r.bound(true)
+		sum, held = sum+of.rate, held && of.id != ""
 	}
-	switch unlisted, id := s.defaultPlan.bound(true); {
+	why, unlisted := "", s.defaultPlan.bound(true)
+	switch {
 	case held:
-		why := fmt.Sprintf("the limits of the listed tenants (%d) admit together, and other tenants come on top", s.Tenants())
-		return TotalRate{roundUp(max(sum, unlisted)), why}
-	case plan != "" && id != "":
-		return TotalRate{roundUp(largest), fmt.Sprintf("plan %s admits of one tenant, and how many tenants there are is not known", plan)}
+		largest = max(sum, unlisted.rate)
+		why = fmt.Sprintf("the limits of the listed tenants (%d) admit together, and other tenants come on top", s.Tenants())
+	case plan != "" && unlisted.id != "":
+		why = fmt.Sprintf("plan %s admits of one tenant, and how many tenants there are is not known", plan)
 	case plan != "":
-		return TotalRate{roundUp(largest), fmt.Sprintf("plan %s admits of one tenant, and some tenants have no limit that holds all their requests", plan)}
+		why = fmt.Sprintf("plan %s admits of one tenant, and some tenants have no limit that holds all their requests", plan)
 	default:
 		return TotalRate{Why: s.whyNoRate()}
 	}
+	return TotalRate{roundUp(largest), why + more}
 }
 
 // whyNoRate returns the reason why no plan bounds the rate of a tenant.
@@ -59,19 +66,24 @@ func (s *Set) whyNoRate() string {
 	return why
 }
 
-// bound returns the smallest rate at which a group of the ruleset admits units, for any
-// mix of requests, and the id of a limit in it, or "" if there is no such group. It
-// considers the limits that count a tenant as a whole, or those that count all tenants as
-// one, but not quotas of a day or more: their rate is far below what they admit in a moment.
-func (r *ruleset) bound(byTenant bool) (smallest float64, id string) {
+// groupRate is the rate at which a group admits units, for any mix of requests.
+type groupRate struct {
+	rate     float64 // in units a second
+	id       string  // of a limit in the group; "" if there is none
+	replaced bool    // a limit of another group replaces one of it for some requests, which come on top
+}
+
+// bound returns the smallest rate of a group of the ruleset. It considers the limits that count a tenant as a whole, or
+// those that count all tenants as one, but not quotas of a day or more: their rate is far below what they admit in a moment.
+func (r *ruleset) bound(byTenant bool) (smallest groupRate) {
 	replaced := r.replaced()
 	for _, g := range r.groups {
-		rate, ok := g.rate(byTenant, replaced)
-		if ok && (id == "" || rate < smallest) {
-			smallest, id = rate, g.candidates[len(g.candidates)-1].ID
+		of := g.bound(byTenant, replaced)
+		if of.id != "" && (smallest.id == "" || of.rate < smallest.rate) {
+			smallest = of
 		}
 	}
-	return smallest, id
+	return smallest
 }
 
 // quotaPeriod is the period from which on a limit is a quota: a day, which a calendar may shorten by an hour.
@@ -83,38 +95,46 @@ func (l *Limit) isQuota() bool {
 	return l.Action == ActionLimit && (l.Rate.Period >= quotaPeriod || l.Params.FullTime() >= quotaPeriod)
 }
 
-// replaced returns the ids of limits that do not apply where another limit does.
+// replaced returns the ids of limits that do not apply where one of another group does. In one group a request counts for
+// one limit in any case.
 func (r *ruleset) replaced() map[string]bool {
 	ids := map[string]bool{}
 	for _, g := range r.groups {
 		for _, l := range g.candidates {
 			for _, id := range l.Replaces {
-				ids[id] = true
+				if !slices.ContainsFunc(g.candidates, func(o *Limit) bool { return o.ID == id }) {
+					ids[id] = true
+				}
 			}
 		}
 	}
 	return ids
 }
 
-// rate returns the sum of the rates of a group's limits, in units a second. Ok is true if
-// one of them applies to each request and none of them has an unknown number of buckets.
-func (g *group) rate(byTenant bool, replaced map[string]bool) (sum float64, ok bool) {
+// bound returns the sum of the rates of a group's limits, if one of them applies to each request and none of them has an
+// unknown number of buckets.
+func (g *group) bound(byTenant bool, replaced map[string]bool) (sum groupRate) {
 	if g.slots {
-		return 0, false
+		return groupRate{}
 	}
 	all := false
 	for _, l := range g.candidates {
 		switch {
 		case !l.EnforcedAlways():
 			continue
-		case l.Action == ActionAllow || l.isQuota() || l.byTenant != byTenant || len(l.by) > 0 || l.FixedCost > 0 || replaced[l.ID]:
-			return 0, false
+		case l.Action == ActionAllow || l.isQuota() || l.byTenant != byTenant || len(l.by) > 0 || l.FixedCost > 0 || !byTenant && replaced[l.ID]:
+			return groupRate{}
 		case l.Action == ActionLimit:
-			sum += float64(l.Params.Count) / float64(l.Params.Period) * 1e6
+			sum.rate += float64(l.Params.Count) / float64(l.Params.Period) * 1e6
 		}
+		sum.replaced = sum.replaced || replaced[l.ID]
 		all = all || len(l.when) == 0
 	}
-	return sum, all && sum > 0
+	if !all || sum.rate == 0 {
+		return groupRate{}
+	}
+	sum.id = g.candidates[len(g.candidates)-1].ID
+	return sum
 }
 
 // roundUp returns the next whole number, with a tolerance for rounding errors of the sum.
