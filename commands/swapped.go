@@ -19,6 +19,18 @@ func AddressFirst(req *limit.Request) bool {
 	return err == nil && !req.Addr.IsValid()
 }
 
+// AddressAsOpText is the advice about a request with an address in the place of its op.
+const AddressAsOpText = "the op is an address, and there is no ip: the order is tenant op ip, with - for no op"
+
+// AddressAsOp reports whether the op of a request is an address, and it has no ip: the op was most likely left out.
+func AddressAsOp(req *limit.Request) bool {
+	if req.Addr.IsValid() || Swapped(req) {
+		return false
+	}
+	_, err := netip.ParseAddr(req.Op)
+	return err == nil
+}
+
 // Swapped reports whether the tenant of a request is a route, such as GET /x or /x, and its op is no route: the
 // caller has most likely swapped them.
 func Swapped(req *limit.Request) bool { return isRoute(req.Tenant) && !isRoute(req.Op) }

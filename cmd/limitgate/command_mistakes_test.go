@@ -260,6 +260,10 @@ func TestRequestWarnings(t *testing.T) {
 	if _, errs, code := command("limits", "explain", sampleLimits, "203.0.113.7", "POST /v1/payments", "-"); code != exitOK || errs != address {
 		t.Errorf("an address as the tenant: exit %d: %s", code, errs)
 	}
+	const missing = "limitgate limits explain: the op is an address, and there is no ip: the order is tenant op ip, with - for no op (warning)\n"
+	if _, errs, code := command("limits", "explain", sampleLimits, "acme", "203.0.113.7", "-"); code != exitOK || errs != missing {
+		t.Errorf("an address as the op: exit %d: %s", code, errs)
+	}
 	const spelled = `limits take the op "post /v1/payments" for another one than "POST /v1/payments": its method is in small letters`
 	if _, errs, code := command("limits", "explain", sampleLimits, "acme", "post /v1/payments", "203.0.113.7"); code != exitOK || errs != "limitgate limits explain: "+spelled+" (warning)\n" {
 		t.Errorf("an op in small letters: exit %d: %s", code, errs)

@@ -66,6 +66,9 @@ func requestWarnings(req *limit.Request, used usedByLimits) (warnings []string) 
 	if used.dims["ip"] && commands.AddressFirst(req) {
 		warnings = append(warnings, commands.AddressFirstText)
 	}
+	if commands.AddressAsOp(req) {
+		warnings = append(warnings, commands.AddressAsOpText)
+	}
 	if s, found := limit.SpellingOf(req.Op, used.ops); found {
 		warnings = append(warnings, fmt.Sprintf("limits take the op %s for another one than %s: %s", limit.Quote(req.Op), limit.Quote(s.Meant), s.Reason))
 	}

@@ -167,8 +167,11 @@ func (w *Writer) Write(ctx context.Context, records []table.Record) (done int, e
 	return len(records), nil
 }
 
-// handAdvice names what follows a change without an actor, and the command that makes it on purpose.
-const handAdvice = "the item was written or deleted by hand: the control plane reverts that; limitgate limits confirm applies it, and limitgate limits push makes changes that stay"
+// handAdvice and newAdvice name what follows a change without an actor, and the commands that make it on purpose.
+const (
+	handAdvice = "the item was written or deleted by hand: the control plane reverts that; limitgate limits confirm applies it, and limitgate limits push makes changes that stay"
+	newAdvice  = "the item was written by hand where there was none, so that nothing is reverted, and proxies ignore it; limitgate limits push writes it, or deletes it if the file does not have it"
+)
 
 // writeOne writes a change, unless it is already there.
 func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
@@ -188,7 +191,11 @@ func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 		return err
 	}
 	if created && e.Actor == Unknown {
-		w.Log.Error("item changed without an actor", "key", e.Key, "version", e.Version, "advice", handAdvice)
+		advice := handAdvice
+		if e.Before == nil {
+			advice = newAdvice
+		}
+		w.Log.Error("item changed without an actor", "key", e.Key, "version", e.Version, "advice", advice)
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ const (
 // The lines about mistakes of clients.
 const (
 	swappedLine    = commands.SwappedText + ", and these requests share the limits of a tenant of that name"
+	addressLine    = commands.AddressAsOpText
 	absentLine     = "requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op"
 	unheldLine     = "slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds"
 	spelledLine    = "limits take the op of requests for another one: send it as the limits spell it"
@@ -46,7 +47,7 @@ type sampledRequests struct {
 	partial bool
 	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, unknown, undeclared, spelled, absent, unheld logthrottle.Throttle
+	swapped, address, unknown, undeclared, spelled, absent, unheld logthrottle.Throttle
 
 	mu    sync.Mutex // guards the fields below
 	set   *limit.Set // the limits that dims, uses and ops belong to
@@ -70,7 +71,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
 	}
 	return &sampledRequests{
-		limits: limits, partial: partial, log: log, swapped: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines),
+		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines),
 		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
@@ -84,6 +85,9 @@ func (s *sampledRequests) look(req *limit.Request) {
 			of = []any{"op", req.Op}
 		}
 		s.log.Warn(swappedLine, of...)
+	}
+	if commands.AddressAsOp(req) && s.address.Allow() {
+		s.log.Warn(addressLine, "tenant", req.Tenant) // without the address of a client
 	}
 	if name, value := absentValue(req); name != "" && !set.Lists(value) && s.absent.Allow() {
 		s.log.Warn(absentLine, "dimension", name, "value", value)
