@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -65,6 +66,17 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 	return s, warnings, nil
 }
 
+// tableOfARN returns the name of the table that an ARN is of, or TABLE.
+func tableOfARN(arn string) string {
+	if _, name, found := strings.Cut(arn, ":table/"); found && tableName.MatchString(name) {
+		return name
+	}
+	return "TABLE"
+}
+
+// tableName matches the names that DynamoDB has for tables.
+var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+
 // ReadLimitsFile reads a limits file for ParseLimits. The file must be a regular one, or
 // a link to one, and no larger than MaxLimitsFileBytes.
 func ReadLimitsFile(path string) ([]byte, error) {
@@ -73,6 +85,8 @@ func ReadLimitsFile(path string) ([]byte, error) {
 		return nil, "read limits: " + NoTableName
 	case isTable:
 		return nil, fmt.Errorf("read limits: %s is a table, and a file is needed: limitgate limits pull %[1]s > limits.yaml writes one", plainTable(table))
+	case strings.HasPrefix(path, "arn:"):
+		return nil, fmt.Errorf("read limits: %s is no file; a table is written %s%s", Quote(path), LimitsTablePrefix, tableOfARN(path))
 	case strings.HasPrefix(path, "dynamodb:") || strings.HasPrefix(path, "dynamo:") || strings.Contains(path, "://"):
 		return nil, fmt.Errorf("read limits: %s is no file; a table is written %sTABLE", Quote(path), LimitsTablePrefix)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -170,12 +171,29 @@ func (f *settingsFile) failUnknownKey(line int, name string) {
 	case nested && f.isSection(section):
 		f.fail(line, name, "unknown key; %s", nearIn(last, f.settingsOf(section), section+"."))
 	default:
+		keys := f.table.keys((*setting).key, anywhere)
 		hint := "limitgate serve --help lists the settings"
-		if near := limit.Nearest(name, f.table.keys((*setting).key, anywhere)); near != "" {
+		if meant := inSections(name, keys); len(meant) > 0 {
+			hint = "did you mean " + strings.Join(meant, " or ") + "?"
+		} else if near := limit.Nearest(name, keys); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		f.fail(line, name, "unknown key; %s", hint)
 	}
+}
+
+// inSections returns the keys of sections that end with a name, or else with nearly that name.
+func inSections(name string, keys []string) []string {
+	bySetting := map[string][]string{}
+	for _, key := range keys {
+		if _, setting, nested := strings.Cut(key, "."); nested {
+			bySetting[setting] = append(bySetting[setting], key)
+		}
+	}
+	if same := bySetting[name]; len(same) > 0 || limit.Nearest(name, keys) != "" {
+		return same
+	}
+	return bySetting[limit.Nearest(name, slices.Sorted(maps.Keys(bySetting)))]
 }
 
 // nearIn returns which of the names of a section a word means, or all of them.

@@ -48,6 +48,13 @@ func TestSpellingOf(t *testing.T) {
 		{patterns("POST /*"), "post /x", "POST /x", "POST /*", small},
 		{patterns("GET /search?type=img*", "GET /search"), "get /search", "GET /search", "GET /search", small},
 
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/:id", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has the parameter :id in place of {id}"},
+		{patterns("GET /a/{b}/c/{d}"), "GET /a/<int:b>/c/[d]", "GET /a/{b}/c/{d}", "GET /a/{b}/c/{d}", "it has the parameter <int:b> in place of {b}"},
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/{user}", "", "", ""},
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/7", "", "", ""},
+		{patterns("GET /v1/users/{id}"), "GET /v1/teams/:id", "", "", ""},
+		{patterns("GET /v1/users/{id}", "GET /v1/users/:id"), "GET /v1/users/:id", "", "", ""},
+
 		{conditions, "", "", "", ""},
 		{conditions, "POST /exports", "", "", ""},
 		{conditions, "POST /v1/pay?x", "", "", ""},

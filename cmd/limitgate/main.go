@@ -129,13 +129,13 @@ func execute(ctx context.Context, env *environment, args []string) int {
 		}
 	}
 	if isServeFlag(args[0]) {
-		meant := slices.Clone(args)
+		meant := commandFirst(args)
 		for i, arg := range meant {
 			if strings.Contains(arg, "@") { // the text before it may have a password
 				meant[i] = arg[:max(0, strings.Index(arg, "://"))] + "..."
 			}
 		}
-		fmt.Fprintf(env.stderr, "limitgate: a command is missing in front of %s; did you mean limitgate serve %.200s?\n", config.Quote(args[0]), table.Printable(strings.Join(meant, " ")))
+		fmt.Fprintf(env.stderr, "limitgate: a command is missing in front of %s; did you mean limitgate %.200s?\n", config.Quote(args[0]), table.Printable(strings.Join(meant, " ")))
 		return exitUsage
 	}
 	if strings.HasPrefix(args[0], "-") {
@@ -150,6 +150,18 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	}
 	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", args[0], commandMeant(args[0], names))
 	return exitUsage
+}
+
+// commandFirst returns arguments that begin with a flag of serve with the command in front: that which stands behind flags, or
+// serve.
+func commandFirst(args []string) []string {
+	for i := 1; i < len(args); i++ {
+		isCommand := slices.ContainsFunc(subcommands(), func(c subcommand) bool { return c.name == args[i] })
+		if isCommand && !(isFlag(args[i-1]) && !strings.Contains(args[i-1], "=")) {
+			return slices.Concat(args[i:i+1], args[:i], args[i+1:])
+		}
+	}
+	return slices.Concat([]string{"serve"}, args)
 }
 
 // serveFlags returns the names of the flags of serve.
