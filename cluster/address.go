@@ -219,6 +219,13 @@ func Explain(err error) string {
 	}
 }
 
+// IsAway reports whether an error is that of a node which does not answer, and not one that it answers.
+func IsAway(err error) bool {
+	_, replied := resp.AsError(err)
+	kind := kindOf(err)
+	return !replied && explainTLS(err) == "" && (kind == KindNetwork || kind == KindTimeout)
+}
+
 // OtherNodes is the advice about the only address of a store, where it is that of a node.
 const OtherNodes = "if it is a node of a Redis Cluster, name several nodes, separated by commas"
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -144,6 +145,9 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	if isNull(root) {
 		return ""
 	}
+	if root.Kind == yaml.ScalarNode && looksLikeLog.MatchString(root.Value) {
+		return "this is a log, and no limits file: limitgate replay --limits limits.yaml access.log"
+	}
 	if root.Kind != yaml.MappingNode {
 		return "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
 	}
@@ -165,6 +169,9 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	}
 	return ""
 }
+
+// looksLikeLog matches a line of an access log: a request in quotes, as in the common formats.
+var looksLikeLog = regexp.MustCompile(`"(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) \S+(?: HTTP/[0-9.]+)?"`)
 
 // isSettings reports whether a mapping has a setting with a value of its kind: files of other software have the
 // keys limits and http, too.

@@ -31,6 +31,7 @@ type AddressReport struct {
 	Error string `json:"error,omitempty"`
 
 	run        string // run id of a node outside a cluster
+	away       bool   // it does not answer
 	otherStore bool   // it belongs to another store than the first address
 }
 
