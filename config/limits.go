@@ -164,6 +164,9 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	if hasKey(root, "apiVersion") && hasKey(root, "kind") {
 		return "this is a manifest of Kubernetes: name a file with the limits alone, such as that below data of a ConfigMap"
 	}
+	if hasKey(root, "_format_version") {
+		return "this is a configuration of Kong: limitgate limits import kong " + plain(d.doc.File)
+	}
 	if isSettings(root) {
 		return "this is a settings file: name it by --config"
 	}

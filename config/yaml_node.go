@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/limitgate/limitgate/limit"
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // fields are the allowed entries of a mapping, each with the function that reads it into
@@ -46,8 +47,8 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 	})
 }
 
-// exampleOf returns what a mapping looks like.
-func exampleOf(field string) string {
+// exampleOf returns what the mapping of a field looks like, with the rate that stands in its place if one does.
+func exampleOf(field string, n *yaml.Node) string {
 	switch {
 	case field == "":
 		return "version: 1, default_plan: NAME and plans, as in docs/limits.md"
@@ -58,6 +59,9 @@ func exampleOf(field string) string {
 	case strings.HasSuffix(field, ".overrides"):
 		return "write {ID: {rate: 500/s}}, with the id of a limit"
 	case strings.Contains(field, ".overrides."):
+		if _, err := bucket.ParseRate(n.Value); err == nil {
+			return "write {rate: " + n.Value + "}"
+		}
 		return "write {rate: 500/s}"
 	case strings.HasSuffix(field, ".when"):
 		return `write {op: "POST /v1/payments*"}, or {ip: 203.0.113.0/24}`
@@ -76,7 +80,7 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, field, "names with values belong here: %s", exampleOf(field))
+		d.fail(n, field, "names with values belong here: %s", exampleOf(field, n))
 		return
 	}
 	seen := map[string]int{}

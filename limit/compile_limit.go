@@ -2,6 +2,7 @@ package limit
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -326,9 +327,17 @@ func (c *compiler) compileCosts(spec *RuleSpec, l *Limit) {
 		return
 	}
 	if l.MaxCost > l.Params.Capacity {
-		c.fail(spec.MaxCost.Line, "max_cost", "the limit holds %d units, so a cost of %d could never be admitted: raise the burst or lower max_cost", l.Params.Capacity, l.MaxCost)
+		c.fail(spec.MaxCost.Line, "max_cost", "the limit holds %s, so a cost of %d could never be admitted: raise the burst or lower max_cost", unitsText(l.Params.Capacity), l.MaxCost)
 	}
 	if l.FixedCost > l.Params.Capacity {
-		c.fail(spec.Cost.Line, "cost", "the limit holds %d units, so a cost of %d could never be admitted: raise the burst, or lower cost", l.Params.Capacity, l.FixedCost)
+		c.fail(spec.Cost.Line, "cost", "the limit holds %s, so a cost of %d could never be admitted: raise the burst, or lower cost", unitsText(l.Params.Capacity), l.FixedCost)
 	}
+}
+
+// unitsText returns a number of units with the word.
+func unitsText(n int64) string {
+	if n == 1 {
+		return "1 unit"
+	}
+	return fmt.Sprintf("%d units", n)
 }
