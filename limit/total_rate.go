@@ -40,8 +40,8 @@ func (s *Set) TotalRate() TotalRate {
 		of := r.bound(true)
 		sum, held = sum+of.rate, held && of.id != ""
 	}
-	why, unlisted := "", s.defaultPlan.bound(true)
-	switch {
+	var why string
+	switch unlisted := s.defaultPlan.bound(true); {
 	case held:
 		largest = max(sum, unlisted.rate)
 		why = fmt.Sprintf("the limits of the listed tenants (%d) admit together, and other tenants come on top", s.Tenants())

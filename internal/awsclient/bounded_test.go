@@ -18,8 +18,11 @@ func TestBoundedAnswers(t *testing.T) {
 		status, bytes int
 		want          error
 	}{
-		{200, 0, nil}, {200, maxAnswer, nil}, {200, maxAnswer + 1, errLargeAnswer},
-		{400, maxRefusal, nil}, {400, maxRefusal + 1, errLargeAnswer},
+		{200, 0, nil},
+		{200, maxAnswer, nil},
+		{200, maxAnswer + 1, errLargeAnswer},
+		{400, maxRefusal, nil},
+		{400, maxRefusal + 1, errLargeAnswer},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(row.status)
