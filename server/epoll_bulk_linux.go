@@ -23,9 +23,10 @@ type bulkEvent struct {
 	events uint32
 }
 
-// delays reports whether an event is deferred to the end of the round.
+// delays reports whether an event is deferred to the end of the round. That of a new connection is, so that those of
+// clients that connect, send many commands and leave hold up no others.
 func (c *epollConn) delays() bool {
-	return c.bulk && (c.state == stateReading || c.state == stateWriting)
+	return (c.bulk || c.fresh) && (c.state == stateReading || c.state == stateWriting)
 }
 
 // serveBulk does a part of the deferred work, the replies first, because they hold

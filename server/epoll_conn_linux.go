@@ -35,6 +35,7 @@ type epollConn struct {
 	seq    uint64
 	state  connState
 	bulk   bool   // moves much data at once: other connections go first
+	fresh  bool   // has sent nothing yet: the same, as its first input may be many commands
 	events uint32 // that epoll watches
 	timer  timer
 	// arrived is the time since which input waits for the session to finish the commands
@@ -83,7 +84,7 @@ const (
 )
 
 func newEpollConn(p *eventLoop, l *listener, fd int) *epollConn {
-	c := &epollConn{loop: p, listener: l, fd: fd, maxAgeAt: l.server.opts.retirement(time.Now())}
+	c := &epollConn{loop: p, listener: l, fd: fd, fresh: true, maxAgeAt: l.server.opts.retirement(time.Now())}
 	c.authentication.init(&l.server.opts)
 	c.in.spare = &p.buffers
 	c.onDone = func(token uint64) { p.post(c, token, (*epollConn).end) }
@@ -190,7 +191,7 @@ func (c *epollConn) onReadable() {
 	n, err := c.in.fill(c)
 	switch {
 	case n > 0:
-		c.bulk = n >= mediumBuffer
+		c.bulk, c.fresh = n >= mediumBuffer, false
 		if !waiting {
 			c.since = time.Time{}
 		}

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 var _ AsyncSession = (*waiter)(nil)
@@ -26,6 +29,10 @@ type front struct {
 	desk   *desk
 	asked  chan question
 	resume bool // Finish leaves the work to FinishBlocking
+
+	hold     chan struct{} // HOLD keeps the loop until it is closed
+	served   chan string   // the words behind NOTE
+	sessions atomic.Int64
 }
 
 // question is a started pipeline that waits for its answer.
@@ -38,11 +45,18 @@ type question struct {
 func (q question) answer() { q.done(q.token) }
 
 func (f *front) newSession(p Peer) Session {
+	f.sessions.Add(1)
 	return &waiter{clerk: &clerk{desk: f.desk, peer: p}, front: f}
 }
 
 func (w *waiter) Start(since time.Time, cmds [][][]byte, out []byte, done func(uint64), token uint64) ([]byte, bool, bool) {
 	switch string(cmds[0][0]) {
+	case "HOLD":
+		<-w.front.hold
+		return appendWords(out, cmds[0]), true, true
+	case "NOTE":
+		w.front.served <- string(cmds[0][1])
+		return appendWords(out, cmds[0]), true, true
 	case "NOW":
 		return appendWords(out, cmds[0]), true, true
 	case "LATER", "SOON":
@@ -103,6 +117,43 @@ func TestAsyncOrder(t *testing.T) {
 			receive(t, f.asked).answer()
 			a.expect(string(appendWords(nil, [][]byte{[]byte("LATER"), []byte("2")})))
 		})
+	}
+}
+
+// TestNewConnectionsLast: of connections that have sent something in a round, new ones are served last.
+func TestNewConnectionsLast(t *testing.T) {
+	loops, _ := startLoops(t)
+	f := &front{hold: make(chan struct{}), served: make(chan string, 10)}
+	r := startWaiters(t, Options{Loops: loops}, f)
+	reply := func(words ...string) string {
+		var all [][]byte
+		for _, w := range words {
+			all = append(all, []byte(w))
+		}
+		return string(appendWords(nil, all))
+	}
+	old, holder := r.dial(), r.dial()
+	for _, c := range []*client{old, holder} {
+		c.send(command("NOTE", "first"))
+		c.expect(reply("NOTE", "first"))
+	}
+	fresh := []*client{r.dial(), r.dial(), r.dial()}
+	redistest.Eventually(t, testTimeout, "the sessions", func() bool { return f.sessions.Load() == 5 })
+	holder.send(command("HOLD"))
+	for _, c := range fresh {
+		c.send(command("NOTE", "fresh"))
+	}
+	old.send(command("NOTE", "old"))
+	close(f.hold)
+	holder.expect(reply("HOLD"))
+	for _, c := range fresh {
+		c.expect(reply("NOTE", "fresh"))
+	}
+	old.expect(reply("NOTE", "old"))
+	for i, want := range []string{"first", "first", "old", "fresh", "fresh", "fresh"} {
+		if got := receive(t, f.served); got != want {
+			t.Errorf("served at place %d: %s, want %s", i, got, want)
+		}
 	}
 }
 
