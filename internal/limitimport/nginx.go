@@ -19,7 +19,7 @@ func Nginx(content []byte) (Result, error) {
 	if slices.ContainsFunc(words, nginxWord.isOfKubernetes) {
 		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
 	}
-	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, ranks: map[nginxRank]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1}}
+	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, ranks: map[nginxRank]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1, "server_name": 1}}
 	err = n.file(words)
 	if errors.Is(err, errNginxEnd) && bytes.Contains(content, []byte("_format_version:")) {
 		err = fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
@@ -37,6 +37,7 @@ func Nginx(content []byte) (Result, error) {
 	n.remarkShared()
 	n.remarkOuter()
 	n.remarkBeside()
+	n.remarkAnswered()
 	n.remarkDry()
 	return n.result(), nil
 }

@@ -14,6 +14,7 @@ type nginxContext struct {
 	dry      bool      // the value of limit_req_dry_run
 	dryLine  int       // its line; 0 if the value is that of the outer context
 	divided  bool      // all its requests are those of blocks in it
+	returns  bool      // a return answers its requests, before limit_req count them
 	// watched and enforced report that limit_req_dry_run is on, or off, for some requests that the limit_req of
 	// the context count.
 	watched, enforced bool
@@ -41,8 +42,21 @@ func (c *nginxContext) isDry() bool {
 	return false
 }
 
+// isAnswered reports whether a return of a context, or of one around it, answers its requests before limit_req count them.
+func (c *nginxContext) isAnswered() bool {
+	for ; c != nil; c = c.outer {
+		if c.returns {
+			return true
+		}
+	}
+	return false
+}
+
 // limiting returns the context of the limit_req that count the requests of c, or nil.
 func (c *nginxContext) limiting() *nginxContext {
+	if c.isAnswered() {
+		return nil
+	}
 	for c != nil && c.limits == 0 {
 		c = c.outer
 	}
@@ -120,7 +134,7 @@ func (n *nginx) serverDimension() string {
 	}
 	n.serversBy = "host"
 	for _, c := range n.contexts {
-		if c.name == "server" && c.server.isNamed() && (len(c.server.names) > 1 || !isHost(c.server.names[0])) {
+		if c.name == "server" && !c.returns && c.server.isNamed() && (len(c.server.names) > 1 || !isHost(c.server.names[0])) {
 			n.serversBy = "server_name"
 		}
 	}

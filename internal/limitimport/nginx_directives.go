@@ -21,6 +21,8 @@ func (n *nginx) directive(words []nginxWord) {
 		if of := n.context.values; of != nil {
 			of.hostnames = true
 		}
+	case "return":
+		n.answers()
 	case "limit_req_zone":
 		n.zone(words)
 	case "limit_req":
@@ -73,6 +75,19 @@ func (n *nginx) zone(words []nginxWord) {
 		z.mistake = fmt.Sprintf("its key is missing: limit_req_zone $binary_remote_addr zone=%s:10m rate=1r/s", limit.Shorten(name))
 	}
 	n.zones[name] = z
+}
+
+// answers notes that a return answers the requests of the context, as in a server that redirects to another one. A return in
+// an if answers some of them.
+func (n *nginx) answers() {
+	c := n.context
+	if c.returns || c.name != "server" && c.name != "location" {
+		return
+	}
+	c.returns = true
+	if c.name == "server" {
+		n.servers--
+	}
 }
 
 // request reads limit_req zone=NAME [burst=NUMBER] [nodelay | delay=NUMBER].

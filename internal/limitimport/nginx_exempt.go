@@ -28,6 +28,8 @@ func (n *nginx) exempted(m *nginxMap) (exempt []condition, why string) {
 		return nil, "it is empty by $" + limit.Shorten(of.source) + ", and not by the address"
 	case of != m && m.hasPatterns():
 		return nil, "its map has regular expressions, or names of hosts that match others"
+	case of != m && of.hasVariables():
+		return nil, fmt.Sprintf("the block on line %d has variables as values", of.line)
 	}
 	networks, why := of.exemptNetworks(value)
 	for _, network := range networks {
@@ -86,12 +88,34 @@ func (m *nginxMap) exemptMethods() (exempt []condition, why string) {
 // exemptions returns limits that admit the requests whose key is empty, or the reason why there are none.
 func (n *nginx) exemptions(r *limitRequest) (allows []imported, why string) {
 	exempt, why := n.exempted(r.exempting)
+	if line, of := n.countedInside(r); why == "" && len(exempt) > 0 && line > 0 {
+		return nil, fmt.Sprintf("a limit that admits them would lift that of line %d too, in the location on line %d", of, line)
+	}
 	for _, on := range exempt {
 		allow := r.limit.allow()
 		allow.when = append(slices.Clip(allow.when), on)
 		allows = append(allows, allow)
 	}
 	return allows, why
+}
+
+// countedInside returns the line of a location for whose requests, or some of them, nginx counts another limit_req alone, and the
+// limit of r takes its place here; of is the line of that limit_req. It returns 0 if there is none.
+func (n *nginx) countedInside(r *limitRequest) (line, of int) {
+	for i := range n.requests {
+		o := &n.requests[i]
+		if !o.imported || o.context == r.context || !r.limit.takesPlaceOf(&o.limit) {
+			continue
+		}
+		for _, c := range o.context.counted {
+			n.compared++
+			matches := r.limit.covers(n.region(c)) || c.location.isRegexp() && c.server == r.server && c.location.mayMatch(r.context.location.path)
+			if matches && !slices.Contains(r.context.counted, c) {
+				return c.line, o.line
+			}
+		}
+	}
+	return 0, 0
 }
 
 // maxSeparated bounds the limits that have a group of their own for their exempt addresses: a request may meet each of them

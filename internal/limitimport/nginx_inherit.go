@@ -1,12 +1,15 @@
 package limitimport
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // maxInherited bounds the limit_req that inheritToInner writes.
 const maxInherited = 1000
 
 // inheritToInner moves the limit_req of a context into the contexts inside of it that inherit them, where another one
-// inside has the same requests by its conditions and limit_req of its own: those of a server beside a location /, whose
+// inside has the same requests by its conditions, and limit_req of its own with the same key: those of a server beside a location /, whose
 // limit would take the place of theirs everywhere. It is the same configuration to nginx.
 func (n *nginx) inheritToInner() {
 	moved := map[*nginxContext][]*nginxContext{}
@@ -15,7 +18,7 @@ func (n *nginx) inheritToInner() {
 			continue
 		}
 		for outer := inner.outer; outer != nil; outer = outer.outer {
-			if outer.limits > 0 && outer.divided && slices.Equal(n.conditions(outer), n.conditions(inner)) {
+			if outer.limits > 0 && outer.divided && n.haveOneKey(outer, inner) && slices.Equal(n.conditions(outer), n.conditions(inner)) {
 				moved[outer] = nil
 			}
 		}
@@ -23,8 +26,8 @@ func (n *nginx) inheritToInner() {
 	written := 0
 	for _, c := range n.contexts {
 		from := c.limiting()
-		if _, moves := moved[from]; !moves || c == from || c.divided || !c.hasRequests() {
-			continue
+		if _, moves := moved[from]; !moves || c == from || c.divided || !c.hasRequests() || strings.HasPrefix(c.location.path, "@") {
+			continue // a request of a named location was counted before
 		}
 		moved[from] = append(moved[from], c)
 		c.limits = from.limits
@@ -39,6 +42,21 @@ func (n *nginx) inheritToInner() {
 			c.limits = 0
 		}
 	}
+}
+
+// haveOneKey reports whether a limit_req of a context counts by the same as one of another context, whose place it would take.
+func (n *nginx) haveOneKey(outer, inner *nginxContext) bool {
+	keys := map[string]bool{}
+	for i := range n.requests {
+		r := &n.requests[i]
+		if z := n.zones[r.zone]; r.context == outer && z != nil {
+			keys[z.key] = true
+		}
+	}
+	return slices.ContainsFunc(n.requests, func(r limitRequest) bool {
+		z := n.zones[r.zone]
+		return r.context == inner && z != nil && keys[z.key]
+	})
 }
 
 // moveRequests moves the limit_req of contexts into others.

@@ -83,7 +83,7 @@ func (n *nginx) dimension(name string) string {
 		return "ip"
 	case name == "uri", name == "document_uri":
 		return "path"
-	case name == "host":
+	case name == "host", name == "server_name":
 		return name
 	case n.dimensions[name] == "":
 		n.dimensions[name] = n.newDimension(name)
@@ -108,8 +108,9 @@ func (n *nginx) noteVariable(dimension, name string, seen map[string]bool) {
 	}
 	n.noteVariable(dimension, m.source, seen)
 	for _, e := range m.entries {
-		if of, _, ok := nginxVariable(e.value); ok {
-			n.noteVariable(dimension, of, seen)
+		of, _, _ := splitKey(e.value)
+		for _, variable := range of {
+			n.noteVariable(dimension, variable, seen)
 		}
 	}
 }
@@ -174,9 +175,10 @@ func (n *nginx) mappedKey(r *limitRequest, name string) {
 		l.group = "method-" + method // it takes the place of none that count other requests of its paths too
 		r.remark("$%s is the address of the client for the method %s alone, by the map on line %d: the limit is one of ops that begin with %[2]s, such as \"%[2]s /login\"", limit.Shorten(name), method, m.line)
 	default:
-		l.by = []string{word(name)}
-		n.hash(word(name))
-		r.remarkOnce("services send DIM %s with what nginx has in $%s, which is empty for most requests by the map on line %d; a request without it is not counted", word(name), limit.Shorten(name), m.line)
+		dimension := n.dimension(name)
+		l.by = []string{dimension}
+		n.hash(dimension)
+		r.remarkOnce("services send DIM %s with what nginx has in $%s, which is empty for most requests by the map on line %d; a request without it is not counted", dimension, limit.Shorten(name), m.line)
 	}
 }
 

@@ -26,6 +26,10 @@ func (n *nginx) read(r *limitRequest) bool {
 		r.leaveOut("%s", mistake)
 		return false
 	}
+	if r.context.isAnswered() {
+		r.leaveOut("a return answers all requests of its block, before nginx counts them")
+		return false
+	}
 	if len(r.context.counted) == 0 {
 		r.leaveOut("all locations and servers inside of its block have limit_req of their own, and nginx uses those alone")
 		return false
@@ -117,12 +121,19 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 	if n.sharesHost(r.server) {
 		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(name))
 	}
-	if dimension == "host" {
+	if dimension == "host" && n.hasUnnamed() {
+		r.remarkOnce("servers are conditions on host: services send DIM host, in small letters and without a port: no limit of a server with a name counts another one")
+	} else if dimension == "host" {
 		r.remarkOnce("servers are conditions on host: services send DIM host, in small letters and without a port, and for a host that no server names the name of the default server: no limit of a server counts another one")
 	} else {
 		r.remarkOnce("servers are conditions on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has")
 	}
 	return true
+}
+
+// hasUnnamed reports whether a server has the hosts that no other one names.
+func (n *nginx) hasUnnamed() bool {
+	return slices.ContainsFunc(n.contexts, func(c *nginxContext) bool { return c.name == "server" && !c.returns && !c.server.isNamed() })
 }
 
 // sharesHost reports whether requests of a host here may be those of another server too.
@@ -133,7 +144,7 @@ func (n *nginx) sharesHost(s *server) bool {
 	if n.hosts == nil {
 		n.hosts = map[string]int{}
 		for _, c := range n.contexts {
-			if c.name == "server" {
+			if c.name == "server" && !c.returns {
 				n.hosts[n.hostOf(c.server)]++
 			}
 		}

@@ -60,6 +60,11 @@ func (m *nginxMap) hasPatterns() bool {
 	return m.hostnames || slices.ContainsFunc(m.entries, func(e mapEntry) bool { return strings.HasPrefix(e.key, "~") || strings.Contains(e.key, "*") })
 }
 
+// hasVariables reports whether a value of a map has a variable.
+func (m *nginxMap) hasVariables() bool {
+	return slices.ContainsFunc(m.entries, func(e mapEntry) bool { return strings.Contains(e.value, "$") })
+}
+
 // mapBlock begins a block of the values of a variable.
 func (n *nginx) mapBlock(line int, source, variable string) {
 	n.context.values = &nginxMap{line: line, source: source}
@@ -68,7 +73,7 @@ func (n *nginx) mapBlock(line int, source, variable string) {
 
 // network returns the network of a key: an address, or of a geo block in CIDR form too.
 func (m *nginxMap) network(key string) (network netip.Prefix, ok bool) {
-	if addr, err := netip.ParseAddr(key); err == nil && (m.source == "" || m.source == "remote_addr") {
+	if addr, err := netip.ParseAddr(key); err == nil && (m.source == "" || m.source == "remote_addr" && addr.String() == key) {
 		return netip.PrefixFrom(addr, addr.BitLen()), !addr.Is4In6() && addr.Zone() == ""
 	}
 	network, err := netip.ParsePrefix(key)

@@ -24,6 +24,7 @@ type modelBlock struct {
 	host           string // of a server
 	line           int
 	dry            string // on, off or ""
+	answers        bool   // by a return
 	dryLine        int
 	limits         []*modelLimit
 	inner          []*modelBlock
@@ -65,6 +66,9 @@ func (c *modelConfig) drawBlock(t *rapid.T, b *modelBlock, begin string, inner f
 	}
 	if b.dry = rapid.SampledFrom([]string{"", "", "", "on", "off"}).Draw(t, "dry"); b.dry != "" {
 		b.dryLine = c.write("limit_req_dry_run %s;", b.dry)
+	}
+	if b.answers = b.path != "" && rapid.IntRange(0, 7).Draw(t, "return") == 0; b.answers {
+		c.write("return 204;")
 	}
 	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "limits") {
 		l := &modelLimit{zone: rapid.SampledFrom([]string{"a", "a", "b", "k", "g", "p", "c"}).Draw(t, "zone"), number: int64(len(c.limits) + 1), block: b}
@@ -145,10 +149,23 @@ func (b *modelBlock) find(uri string) *modelBlock {
 
 // limiting returns the limit_req that a block has, its own or those of an outer one.
 func (b *modelBlock) limiting() []*modelLimit {
+	for o := b; o != nil; o = o.outer {
+		if o.answers {
+			return nil
+		}
+	}
 	for b.outer != nil && len(b.limits) == 0 {
 		b = b.outer
 	}
 	return b.limits
+}
+
+// isIn reports whether a block is that of a line, or inside of it.
+func (b *modelBlock) isIn(line int) bool {
+	for b != nil && b.line != line {
+		b = b.outer
+	}
+	return b != nil
 }
 
 func (b *modelBlock) isDry() bool {
@@ -217,6 +234,7 @@ func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
 
 var (
 	besideText  = regexp.MustCompile(`^nginx matches location (\S+) before (\S+), (whose limit by zone (\S+) its requests have here too|where limit_req_dry_run admits all)`)
+	answersText = regexp.MustCompile(`^nginx answers the requests of location \S+ by return, before it counts them; here those of zone \S+ on line (\d+) count: `)
 	leftOutText = regexp.MustCompile(`^[^,]+(?:, which inherits this limit_req)?, nginx leaves out that of zone (\S+) on line (\d+); here (both count|that one counts)`)
 )
 
@@ -230,7 +248,10 @@ func (c *modelConfig) explained(r *modelRequest, l *modelLimit, remarks []Remark
 	return slices.ContainsFunc(remarks, func(m Remark) bool {
 		beside, leftOut := besideText.FindStringSubmatch(m.Text), leftOutText.FindStringSubmatch(m.Text)
 		extra := slices.Contains(r.enforced, l)
+		answers := answersText.FindStringSubmatch(m.Text)
 		switch {
+		case answers != nil:
+			return extra && r.block.isIn(m.Line) && answers[1] == strconv.Itoa(l.line)
 		case beside != nil && m.Line == r.block.line:
 			return !extra || beside[4] == l.zone && c.hasLimit(beside[2], l)
 		case leftOut != nil && extra:
@@ -247,6 +268,11 @@ func (c *modelConfig) explained(r *modelRequest, l *modelLimit, remarks []Remark
 // isTrue reports whether a remark on limits that apply here and not in nginx is true of an example.
 func (c *modelConfig) isTrue(m Remark, requests []*modelRequest) bool {
 	beside, leftOut := besideText.FindStringSubmatch(m.Text), leftOutText.FindStringSubmatch(m.Text)
+	if answers := answersText.FindStringSubmatch(m.Text); answers != nil {
+		return slices.ContainsFunc(requests, func(r *modelRequest) bool {
+			return r.block.isIn(m.Line) && slices.ContainsFunc(slices.Concat(r.enforced, r.shadow), func(l *modelLimit) bool { return strconv.Itoa(l.line) == answers[1] })
+		})
+	}
 	if beside == nil && leftOut == nil {
 		return true
 	}

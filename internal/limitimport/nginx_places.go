@@ -21,7 +21,7 @@ func (n *nginx) remarkOuter() {
 	for i := range n.requests {
 		inner := &n.requests[i]
 		beside := byContext[inner.context]
-		if _, mistake := n.zoneOf(inner); mistake != "" || done[inner.context] || !inner.imported && slices.ContainsFunc(beside, (*limitRequest).isImported) {
+		if _, mistake := n.zoneOf(inner); mistake != "" || done[inner.context] || inner.context.isAnswered() || !inner.imported && slices.ContainsFunc(beside, (*limitRequest).isImported) {
 			continue
 		}
 		done[inner.context] = true
@@ -106,6 +106,21 @@ func (n *nginx) remarkBeside() {
 			}
 			for _, at := range regions {
 				n.remarkBesideOf(r, c, n.region(at), byContext[c.limiting()])
+			}
+		}
+	}
+}
+
+// remarkAnswered remarks on locations whose requests a return answers, and that have limits of outer contexts here.
+func (n *nginx) remarkAnswered() {
+	for _, c := range n.contexts {
+		if !c.returns || c.name != "location" || c.outer.isAnswered() {
+			continue
+		}
+		region := n.region(c)
+		for i := range n.requests {
+			if r := &n.requests[i]; r.imported && c.isInside(r.context) && n.counts(&r.limit, region) {
+				n.remark(c.line, "nginx answers the requests of location %s by return, before it counts them; here those of zone %s on line %d count: %s", limit.Shorten(c.location.path), limit.Shorten(r.zone), r.line, n.liftedBy(r, c, region, c.line))
 			}
 		}
 	}
@@ -223,9 +238,14 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 		}
 	}
 	counted := func(c *nginxContext) bool { return !c.location.isRegexp() && there.covers(n.region(c)) }
-	ofOthers := n.servers > 1 && n.hostOf(c.server) == "" // the region has requests of other servers
-	if ofOthers || !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.context.counted, counted) {
+	if other := n.otherServers(&allow, c); other != nil {
+		return fmt.Sprintf("%s: a limit that lifts it lifts that of line %d too", writeLimit, other.line)
+	}
+	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.context.counted, counted) || n.sharesHost(c.server) && n.hostOf(c.server) != "" {
 		return writeLimit
+	}
+	if at := n.notImported(c); at > 0 {
+		return fmt.Sprintf("%s: that on line %d, which nginx has there, is not imported", writeLimit, at)
 	}
 	beside, lifted := n.countedBeside(&allow, r, c, counted)
 	hidden := n.hiddenIn(c, region, allow.place())
@@ -239,9 +259,12 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 			exempt = fmt.Sprintf("; it counts requests too for which $%s is empty", limit.Shorten(beside.variable))
 		}
 	}
+	if c.isDry() {
+		beside, exempt = nil, "" // nginx denies nothing there
+	}
 	n.advised = append(n.advised, region...)
-	if at, _ := n.nameAdvised(&allow, line); beside == nil && at != line {
-		return fmt.Sprintf("the limit advised on line %d lifts it there too", at)
+	if at, known := n.nameAdvised(&allow, line); known {
+		return fmt.Sprintf("the limit advised on line %d takes its place there too", at)
 	}
 	var b strings.Builder
 	allow.write(&b, "")
@@ -250,31 +273,52 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 		rate := fmt.Sprintf("rate: %s, burst: %d, on_error: open", beside.limit.rate, beside.limit.burst)
 		return writeLimit + " with the rate that nginx has there, " + strings.Replace(text, "action: allow", rate, 1) + exempt
 	}
-	return liftThere + text + n.liftedWith(r, c)
+	return liftThere + text + n.liftedWith(c)
+}
+
+// otherServers returns a limit_req of another server than that of a context whose limit an allow for the context would lift, or
+// nil. It lifts those of the hosts of another one if the server has no host of its own.
+func (n *nginx) otherServers(allow *imported, c *nginxContext) *limitRequest {
+	if n.servers < 2 || n.hostOf(c.server) != "" {
+		return nil
+	}
+	place := allow.place()
+	for i := range n.requests {
+		o := &n.requests[i]
+		n.compared++
+		if o.imported && o.server != nil && o.server != c.server && o.limit.place() == place && o.limit.meets(allow.when) && !o.limit.takesPlaceOf(allow) {
+			return o
+		}
+	}
+	return nil
 }
 
 const writeLimit = "write a limit for it"
 
-// liftedWith names a location of a regular expression for whose requests the limit of r is lifted too if it is for a location,
-// or returns "".
-func (n *nginx) liftedWith(r *limitRequest, c *nginxContext) string {
-	at := slices.IndexFunc(n.contexts, func(o *nginxContext) bool {
-		return o.location.isRegexp() && o.server == c.server && o.location.mayMatch(c.location.path) && n.isCountedBy(o, r)
-	})
-	if at < 0 {
+// liftedWith names the locations of regular expressions for some of whose requests the limit of r is lifted too if it is for a
+// location, and which have limits in nginx, or returns "".
+func (n *nginx) liftedWith(c *nginxContext) string {
+	var paths []string
+	for _, o := range n.contexts {
+		if o.location.isRegexp() && o.server == c.server && o.location.mayMatch(c.location.path) && o.limiting() != nil && !o.isDry() {
+			paths = append(paths, fmt.Sprintf("%s on line %d", limit.Shorten(o.location.path), o.location.line))
+		}
+	}
+	if len(paths) == 0 {
 		return ""
 	}
-	lifted := n.contexts[at].location
-	return fmt.Sprintf(", which lifts it for requests there that location %s on line %d matches too", limit.Shorten(lifted.path), lifted.line)
+	return ", which lifts it for requests there that location " + named(paths) + " matches too"
 }
 
-// isCountedBy reports whether a limit_req, or the one that it is too by inheritance, counts the requests of a context in nginx.
-func (n *nginx) isCountedBy(c *nginxContext, r *limitRequest) bool {
+// notImported returns the line of a limit_req that nginx counts in a context and that is not imported, or 0.
+func (n *nginx) notImported(c *nginxContext) int {
 	from := c.limiting()
-	return from == r.context || slices.ContainsFunc(n.requests, func(o limitRequest) bool {
-		n.compared++
-		return o.context == from && r.isInheritedWith(&o)
-	})
+	for i := range n.requests {
+		if r := &n.requests[i]; from != nil && r.context == from && !r.imported && !c.isDry() {
+			return r.line
+		}
+	}
+	return 0
 }
 
 // hiddenIn returns the limit_req that nginx counts in a context, and whose limit, of another place, does not apply to requests
@@ -343,12 +387,17 @@ func (n *nginx) remarkShared() {
 	for _, name := range slices.Sorted(maps.Keys(n.uses)) {
 		if lines := n.uses[name]; len(lines) > 1 {
 			of := "the limit_req on " + listOfLines(lines) + " share"
-			if slices.Max(lines) == lines[0] {
+			if slices.Max(lines) == lines[0] && n.isInherited(name, lines[0]) {
 				of = "the locations that inherit this limit_req share"
 			}
 			n.remark(lines[0], "%s the units of zone %s in nginx; here each has its own, so that they admit more together", of, limit.Shorten(name))
 		}
 	}
+}
+
+// isInherited reports whether limits of a zone are of one limit_req that locations inherit.
+func (n *nginx) isInherited(zone string, line int) bool {
+	return slices.ContainsFunc(n.requests, func(r limitRequest) bool { return r.zone == zone && r.line == line && r.inherited > 0 })
 }
 
 // listOfLines lists lines in order, as "lines 3, 7".
