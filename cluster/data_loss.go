@@ -66,6 +66,7 @@ func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, fir
 	there, err := n.prolongMark(ctx, key, instances)
 	switch {
 	case err != nil:
+		m.missing = time.Time{} // it may be away and come back empty
 		return
 	case there:
 		m.seen = true

@@ -26,7 +26,7 @@ const (
 
 // errNoSecret is the reason why the store does not decide yet for a proxy that started
 // without it.
-var errNoSecret = errors.New("agree on secret: the store has none, waiting for proxies that know one")
+var errNoSecret = errors.New("agree on secret: the store answers and has none yet; this proxy makes one within seconds, unless another one knows it from before")
 
 // errSecret is returned if secretKey holds no secret.
 var errSecret = errors.New("agree on secret: the key " + secretKey + " holds something else than proxies write: delete it, or set --privacy-ip-secret-file")

@@ -30,12 +30,20 @@ limits  "a\tb\n"        "file limits\n.yaml:7"
 
 // TestOriginOfShare: a share has its sign, however it is written.
 func TestOriginOfShare(t *testing.T) {
-	for written, want := range map[string]string{"5": "5%", "0.05": "0.05%", "7%": "7%"} {
+	for written, want := range map[string]string{"5": "5%", "1.05": "1.05%", "0.05%": "0.05%", "7%": "7%"} {
 		_, origins, _, err := Load([]string{"--limits", "x", "--limits-canary", written}, nil, nil)
 		i := slices.IndexFunc(origins, func(o Origin) bool { return o.Name == "limits_canary" })
 		if err != nil || i < 0 || origins[i].Value != want {
 			t.Errorf("%s: %v, %v", written, origins, err)
 		}
+	}
+}
+
+// TestShareBelowOne: a share below 1 % needs its sign, as it may be meant as a fraction.
+func TestShareBelowOne(t *testing.T) {
+	_, _, _, err := Load([]string{"--limits", "x", "--limits-canary", "0.05"}, nil, nil)
+	if want := `"0.05" is less than 1 %: write 0.05%, or 5% for that share of all`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

@@ -108,6 +108,9 @@ func percentage(to *int) value {
 		if err != nil || !(percent >= 0 && percent <= 100) || math.Abs(hundredths-percent*100) > 1e-6 {
 			return fmt.Errorf("%s is not a share: write 0%% to 100%%, with at most two digits behind the point", Quote(text))
 		}
+		if percent > 0 && percent < 1 && !strings.HasSuffix(text, "%") {
+			return fmt.Errorf("%s is less than 1 %%: write %s%%, or %s%% for that share of all", Quote(text), plain(text), strconv.FormatFloat(hundredths, 'f', -1, 64))
+		}
 		*to = int(hundredths)
 		return nil
 	}}

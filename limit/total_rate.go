@@ -25,25 +25,24 @@ func (s *Set) TotalRate() TotalRate {
 	if all := s.defaultPlan.bound(false); all.id != "" {
 		return TotalRate{roundUp(all.rate), fmt.Sprintf("limit %s admits of all tenants, which it counts in one bucket", all.id)}
 	}
-	largest, plan, more := 0.0, "", ""
+	var largest groupRate
+	plan := ""
 	for name, r := range s.byPlan {
 		of := r.bound(true)
-		if of.id != "" && (of.rate > largest || of.rate == largest && name < plan) {
-			largest, plan = of.rate, name
-		}
-		if of.replaced {
-			more = "; limits that replace one of these come on top"
+		if of.id != "" && (of.rate > largest.rate || of.rate == largest.rate && name < plan) {
+			largest, plan = of, name
 		}
 	}
-	sum, held := 0.0, s.Tenants() > 0
+	sum, held := groupRate{}, s.Tenants() > 0
 	for _, r := range s.tenants.all() {
 		of := r.bound(true)
-		sum, held = sum+of.rate, held && of.id != ""
+		sum.rate, sum.replaced, held = sum.rate+of.rate, sum.replaced || of.replaced, held && of.id != ""
 	}
 	var why string
 	switch unlisted := s.defaultPlan.bound(true); {
 	case held:
-		largest = max(sum, unlisted.rate)
+		largest = sum
+		largest.rate = max(sum.rate, unlisted.rate)
 		why = fmt.Sprintf("the limits of the listed tenants (%d) admit together, and other tenants come on top", s.Tenants())
 	case plan != "" && unlisted.id != "":
 		why = fmt.Sprintf("plan %s admits of one tenant, and how many tenants there are is not known", plan)
@@ -52,7 +51,10 @@ func (s *Set) TotalRate() TotalRate {
 	default:
 		return TotalRate{Why: s.whyNoRate()}
 	}
-	return TotalRate{roundUp(largest), why + more}
+	if largest.replaced {
+		why += "; limits that replace one of these come on top"
+	}
+	return TotalRate{roundUp(largest.rate), why}
 }
 
 // whyNoRate returns the reason why no plan bounds the rate of a tenant.
@@ -102,7 +104,7 @@ func (r *ruleset) replaced() map[string]bool {
 	for _, g := range r.groups {
 		for _, l := range g.candidates {
 			for _, id := range l.Replaces {
-				if !slices.ContainsFunc(g.candidates, func(o *Limit) bool { return o.ID == id }) {
+				if l.EnforcedAlways() && !slices.ContainsFunc(g.candidates, func(o *Limit) bool { return o.ID == id }) {
 					ids[id] = true
 				}
 			}

@@ -24,7 +24,7 @@ func checkPicture(flag, path string) error {
 	defer func() { _ = f.Close() }()
 	begin := make([]byte, len("<svg"))
 	n, _ := io.ReadFull(f, begin)
-	if begin = begin[:n]; n > 0 && string(begin) != "<svg" && string(begin) != "<?xm" {
+	if begin = begin[:n]; n > 0 && string(begin) != "<svg" {
 		return fmt.Errorf("--%s %s would replace a file that is no SVG: name a new one", flag, config.Quote(path))
 	}
 	return nil

@@ -10,10 +10,11 @@ import (
 
 const (
 	// maxAnswer bounds the body of an answer: the SDK needs several times as much memory. DynamoDB has pages of
-	// 1 MB of data, which JSON makes some times as large, and no other service has larger ones.
+	// 1 MB of data, and SQS messages of 1 MB in all, which JSON makes some times as large.
 	maxAnswer = 8 << 20
-	// maxRefusal bounds the body of an error, which is a code and a sentence.
-	maxRefusal = 64 << 10
+	// maxRefusal bounds the body of an error. That of a write on a condition has the item as it is, of 400 KB at
+	// most, which JSON makes some times as large.
+	maxRefusal = 3 << 20
 	// maxText bounds the text of an error in logs and replies.
 	maxText = 2000
 )

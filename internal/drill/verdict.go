@@ -57,7 +57,7 @@ func (v *Verdict) Write(w io.Writer) error {
 	var b strings.Builder
 	back := "never"
 	if v.Back != nil {
-		back = fmt.Sprintf("%.0f ms after the recovery began", *v.Back)
+		back = fmt.Sprintf("%.0f ms after the recovery began, from then on for a second without a break", *v.Back)
 	}
 	fmt.Fprintf(&b, "\nchecks with a decision      %d of %d, the slowest in %.1f ms\n", v.Answered, v.Checks, v.Slowest)
 	fmt.Fprintf(&b, "decided by                  %s\n", v.sources())

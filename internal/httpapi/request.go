@@ -86,6 +86,12 @@ const (
 // unknown returns the error for a field that an operation does not have. DimForm says how a dimension is written.
 func (o *operation) unknown(name, dimForm string) error {
 	names := namesOf(o.fields)
+	if dimForm == dimInQuery && slices.Contains(o.fields, fieldDims) {
+		names = slices.DeleteFunc(names, func(n string) bool { return n == fieldNames[fieldDims] })
+		if name == "dim" || name == "dims" {
+			return fmt.Errorf("there is no field %q; a dimension %s", name, dimForm)
+		}
+	}
 	if near := limit.DidYouMean(name, names); near != "" {
 		return fmt.Errorf("there is no field %q%s", limit.Shorten(name), near)
 	}

@@ -31,7 +31,7 @@ func Kong(content []byte) (Result, error) {
 	case !slices.ContainsFunc(kongFields, func(field string) bool { return isSet(root, field) }):
 		return Result{}, errors.New("it is no declarative configuration of Kong, which has _format_version and one of services, routes, consumers and plugins")
 	}
-	k := &kong{ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}}
+	k := &kong{ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}, several: map[string]bool{}}
 	for _, read := range []func(){func() { k.readIDs(root, 0) }, func() { k.readRoutes(root) }, func() { k.entity(root, nil, 0) }} {
 		k.entities = 0
 		if read(); k.entities > maxKongEntities {
@@ -64,6 +64,7 @@ type kong struct {
 	asked    int                  // entities that are not there
 	names    map[condition]bool   // all entities, by the dimension and the name
 	services map[string]string    // the names of the services of routes, by the names of these
+	several  map[string]bool      // the names of routes that several services have
 	unnamed  *Remark              // about the outermost entity without a name around a plugin, or nil
 }
 

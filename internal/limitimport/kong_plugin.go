@@ -241,6 +241,10 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		k.remarkOnce(line, fmt.Sprintf("services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name))
 		return []string{name}, true
 	case "path":
+		if scalar(config, "path") == "" {
+			k.remark(line, "a plugin is not imported: limit_by: path needs path")
+			return nil, false
+		}
 		k.remarkOnce(line, "services send DIM path; requests of other paths are not counted, and in Kong count by their address")
 		return []string{"path"}, true
 	default:

@@ -99,6 +99,21 @@ func (k *kong) pairs(look func(winner, loser int, l *imported)) {
 	}
 }
 
+// apart reports whether one of two limits is of a route, and the other of a service that the route does not have.
+func (k *kong) apart(a, b *imported) bool {
+	route, service := "", ""
+	for _, c := range slices.Concat(a.when, b.when) {
+		switch c.dimension {
+		case "route":
+			route = c.pattern
+		case "service":
+			service = c.pattern
+		}
+	}
+	of, known := k.services[route]
+	return route != "" && service != "" && known && !k.several[route] && of != service
+}
+
 // dropRepeated drops plugins of the same entities as another one, of which Kong has one at most.
 func (k *kong) dropRepeated() {
 	lines := map[string]int{}
@@ -190,7 +205,7 @@ func (k *kong) allows() (allows []kongAllow) {
 		allow.when = union(p.limits[0].when, l.when)
 		at := fmt.Sprint(allow.place(), allow.when)
 		switch {
-		case p.takesPlace(l), seen[at]:
+		case p.takesPlace(l), seen[at], k.apart(&p.limits[0], l):
 		case !p.countsAll() || len(allows) == maxKongAllows:
 			p.left = append(p.left, kongLeft{k.read[loser].line, l, allow.when})
 		default:

@@ -18,7 +18,7 @@ func (k *kong) readRoutes(root *yaml.Node) {
 		for _, r := range routes {
 			name, of := scalar(r, "name"), service(r)
 			if before, known := k.services[name]; known && before != of {
-				of = ""
+				of, k.several[name] = "", true
 			}
 			k.services[name] = of
 		}

@@ -152,24 +152,29 @@ var unreadFields = map[string]string{
 var (
 	fieldsOfRate   = []string{"limit", "limits", "max", "requests", "count", "quota"}
 	fieldsOfPeriod = []string{
-		"window", "period", "interval", "duration", "unit", "ttl", "ms", "millis", "milliseconds", "sec", "secs", "second", "seconds",
+		"unit", "ttl", "ms", "millis", "milliseconds", "sec", "secs", "second", "seconds",
 		"min", "mins", "minute", "minutes", "hour", "hours", "day", "days", "month", "months",
 	}
 )
 
 // writeInstead says what to write in the place of a field without which a rate is another one, or returns "".
 func writeInstead(field string) string {
-	words := strings.FieldsFunc(wordBegin.ReplaceAllString(field, "${1}_$2"), func(c rune) bool { return c == '_' || c == '-' || c == ' ' })
-	for _, w := range words {
-		switch w = strings.ToLower(w); {
-		case slices.Contains(fieldsOfRate, w):
-			return "write rate, such as rate: 10/m"
-		case slices.Contains(fieldsOfPeriod, w):
-			return "write the period into rate, such as rate: 10/m, or into per, such as per: [ip, minute]"
-		}
+	name := strings.ToLower(field)
+	words := strings.FieldsFunc(strings.ToLower(wordBegin.ReplaceAllString(field, "${1}_$2")), func(c rune) bool { return c < 'a' || c > 'z' })
+	has := func(of []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(of, w) })
+	}
+	switch {
+	case has(fieldsOfRate):
+		return "write rate, such as rate: 10/m"
+	case has(fieldsOfPeriod), periodInName.MatchString(name):
+		return "write the period into rate, such as rate: 10/m, or into per, such as per: [ip, minute]"
 	}
 	return ""
 }
+
+// periodInName matches names of fields that have a period in them.
+var periodInName = regexp.MustCompile(`window|period|interval|duration|timeframe|timespan|^every|^per[_-]?(?:s|m|h|d|[0-9])|^[rqt]p[smhd]$`)
 
 // wordBegin matches where a word of a name such as windowMs begins.
 var wordBegin = regexp.MustCompile(`([a-z])([A-Z])`)
@@ -300,20 +305,31 @@ func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 		return "", false
 	}
 	if mistake != "" {
-		r.remark(n.Line, "%s is not imported: rate %s %s%s", id, limit.Shorten(text), mistake, wholeRate(text, cmp.Or(period, "s")))
+		r.remark(n.Line, "%s is not imported: rate %s %s%s", id, limit.Shorten(text), mistake, wholeRate(text, period, found))
 		return "", false
 	}
 	return fmt.Sprintf("%d/%s", count, cmp.Or(period, "s")), true
 }
 
-// wholeRate advises a rate of whole numbers for a fraction, such as 5/2s for 2.5, or returns "".
-func wholeRate(text, period string) string {
-	count, ok := new(big.Rat).SetString(text)
-	if !ok || len(text) > 8 || len(period) != 1 || count.Sign() <= 0 || count.IsInt() {
+// wholeRate advises a rate of whole numbers for a fraction, such as 5/2s for 2.5, or returns "". The period of per, where the
+// rate has none, belongs into the rate then.
+func wholeRate(text, period string, own bool) string {
+	if !fraction.MatchString(text) {
 		return ""
 	}
-	return fmt.Sprintf(": write %d/%d%s", count.Num(), count.Denom(), period)
+	count, ok := new(big.Rat).SetString(text)
+	if !ok || len(period) > 1 || count.Sign() <= 0 || count.IsInt() {
+		return ""
+	}
+	advice := fmt.Sprintf(": write %d/%d%s", count.Num(), count.Denom(), cmp.Or(period, "s"))
+	if period != "" && !own {
+		advice += ", and leave the period out of per"
+	}
+	return advice
 }
+
+// fraction matches decimal fractions that are short.
+var fraction = regexp.MustCompile(`^[0-9]{1,9}\.[0-9]{1,3}$`)
 
 // numeric matches the texts that are numbers in some notation.
 var numeric = regexp.MustCompile(`^[-+0-9.,_eE]*$`)

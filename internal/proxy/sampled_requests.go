@@ -87,7 +87,11 @@ func (s *sampledRequests) look(req *limit.Request) {
 		s.log.Warn(swappedLine, of...)
 	}
 	if commands.AddressAsOp(req) && s.address.Allow() {
-		s.log.Warn(addressLine, "tenant", req.Tenant) // without the address of a client
+		var of []any // the tenant may be an address too
+		if set.Lists(req.Tenant) {
+			of = []any{"tenant", req.Tenant}
+		}
+		s.log.Warn(addressLine, of...)
 	}
 	if name, value := absentValue(req); name != "" && !set.Lists(value) && s.absent.Allow() {
 		s.log.Warn(absentLine, "dimension", name, "value", value)

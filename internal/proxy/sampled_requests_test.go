@@ -35,7 +35,7 @@ func TestSampledRequests(t *testing.T) {
 	}{
 		"swapped":              {limit.Request{Tenant: "GET /a/203.0.113.7?token=x", Op: "203.0.113.7"}, swapped + "\n"},
 		"a listed op":          {limit.Request{Tenant: "GET /a/203.0.113.7?token=x", Op: "null"}, swapped + " op=null\n"},
-		"an address as op":     {limit.Request{Tenant: "acme", Op: "203.0.113.7"}, `msg="the op is an address, and there is no ip: the order is tenant op ip, with - for no op" tenant=acme`},
+		"an address as op":     {limit.Request{Tenant: "acme", Op: "203.0.113.7"}, `msg="the op is an address, and there is no ip: the order is tenant op ip, with - for no op"`},
 		"with an ip":           {limit.Request{Tenant: "acme", Op: "203.0.113.7", Addr: netip.MustParseAddr("192.0.2.1")}, ""},
 		"in order":             {limit.Request{Tenant: "acme", Op: "GET /a"}, ""},
 		"small letters":        {limit.Request{Tenant: "acme", Op: "post /b/7"}, spelled + `"its method is in small letters" condition="POST /b*"`},
