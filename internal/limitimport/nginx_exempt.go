@@ -15,7 +15,7 @@ import (
 const maxExempted = 50
 
 // exempted returns conditions on the requests whose key is empty, or the reason why it cannot.
-func (n *nginx) exempted(m *nginxMap) (exempt []condition, why string) {
+func (n *nginx) exempted(m *nginxMap, variable string) (exempt []condition, why string) {
 	if m.source == "request_method" {
 		return m.exemptMethods()
 	}
@@ -25,7 +25,7 @@ func (n *nginx) exempted(m *nginxMap) (exempt []condition, why string) {
 	}
 	switch {
 	case of.source != "" && of.source != "remote_addr":
-		return nil, "it is empty by $" + limit.Shorten(of.source) + ", and not by the address"
+		return nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, write by: [%s] in place of [ip] and missing: pass, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
 	case of != m && m.hasPatterns():
 		return nil, "its map has regular expressions, or names of hosts that match others"
 	case of != m && of.hasVariables():
@@ -38,19 +38,21 @@ func (n *nginx) exempted(m *nginxMap) (exempt []condition, why string) {
 	return exempt, why
 }
 
+// partly says which network counts although the key is empty for it, as another one in it counts, or returns "".
+func (n *nginx) partly(m *nginxMap) string {
+	if outer := n.maps[m.source]; outer != nil {
+		return outer.partly(m.value)
+	}
+	return m.partly(func(own string) string { return own })
+}
+
 // exemptNetworks returns the networks of a map for which value returns nothing, or the reason why it cannot.
 func (m *nginxMap) exemptNetworks(value func(string) string) (networks []netip.Prefix, why string) {
-	last := map[netip.Prefix]int{} // of entries for one network the last one counts
-	for i, e := range m.entries {
-		if network, ok := m.network(e.key); ok {
-			last[network] = i
-		}
-	}
 	var others []netip.Prefix
-	for i, e := range m.entries {
+	for _, e := range m.effective() {
 		network, ok := m.network(e.key)
 		switch {
-		case e.key == "default", ok && last[network] != i:
+		case e.key == "default":
 		case e.key == "include":
 			return nil, fmt.Sprintf("the block on line %d includes %s, which is not read: join the files first, as nginx -T prints them", m.line, limit.Shorten(e.value))
 		case !ok:
@@ -63,12 +65,29 @@ func (m *nginxMap) exemptNetworks(value func(string) string) (networks []netip.P
 			networks = append(networks, network)
 		}
 	}
-	for _, network := range networks {
-		if at := slices.IndexFunc(others, network.Overlaps); at >= 0 {
-			return nil, fmt.Sprintf("%s is so, and %s is not", network, others[at])
+	counted := func(network netip.Prefix) bool { return slices.ContainsFunc(others, network.Overlaps) }
+	if alone := slices.DeleteFunc(slices.Clone(networks), counted); len(alone) > 0 || len(networks) == 0 {
+		return alone, ""
+	}
+	return nil, m.partly(value)
+}
+
+// partly says which network for which value returns nothing has another one in it, or is in one, for which it does not, or
+// returns "".
+func (m *nginxMap) partly(value func(string) string) string {
+	entries := m.effective()
+	for _, e := range entries {
+		network, ok := m.network(e.key)
+		if !ok || value(e.value) != "" {
+			continue
+		}
+		for _, o := range entries {
+			if other, ok := m.network(o.key); ok && value(o.value) != "" && network.Overlaps(other) {
+				return fmt.Sprintf("%s is so, and %s is not", network, other)
+			}
 		}
 	}
-	return networks, ""
+	return ""
 }
 
 // exemptMethods returns conditions on the methods for which a map has nothing, or the reason why it cannot.
@@ -87,7 +106,7 @@ func (m *nginxMap) exemptMethods() (exempt []condition, why string) {
 
 // exemptions returns limits that admit the requests whose key is empty, or the reason why there are none.
 func (n *nginx) exemptions(r *limitRequest) (allows []imported, why string) {
-	exempt, why := n.exempted(r.exempting)
+	exempt, why := n.exempted(r.exempting, r.variable)
 	if line, of := n.countedInside(r); why == "" && len(exempt) > 0 && line > 0 {
 		return nil, fmt.Sprintf("a limit that admits them would lift that of line %d too, in the location on line %d", of, line)
 	}
@@ -227,6 +246,9 @@ func (n *nginx) addExempted(r *limitRequest) {
 	}
 	if m.source == "request_method" {
 		r.remarkOnce("$%s is empty for some methods, by the map on line %d: limits that admit them are of ops that begin with one, such as \"GET /login\"", limit.Shorten(r.variable), m.line)
+	}
+	if partly := n.partly(m); partly != "" {
+		n.remark(r.line, "$%s is empty for some requests, by the map on line %d; here those of a network that has others in it count too: %s", limit.Shorten(r.variable), m.line, partly)
 	}
 	for _, allow := range allows {
 		n.draft.add(allow)

@@ -60,6 +60,22 @@ func (m *nginxMap) hasPatterns() bool {
 	return m.hostnames || slices.ContainsFunc(m.entries, func(e mapEntry) bool { return strings.HasPrefix(e.key, "~") || strings.Contains(e.key, "*") })
 }
 
+// effective returns the entries that count: of those for one network the last one.
+func (m *nginxMap) effective() (entries []mapEntry) {
+	last := map[netip.Prefix]int{}
+	for i, e := range m.entries {
+		if network, ok := m.network(e.key); ok {
+			last[network] = i
+		}
+	}
+	for i, e := range m.entries {
+		if network, ok := m.network(e.key); !ok || last[network] == i {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
 // hasVariables reports whether a value of a map has a variable.
 func (m *nginxMap) hasVariables() bool {
 	return slices.ContainsFunc(m.entries, func(e mapEntry) bool { return strings.Contains(e.value, "$") })

@@ -54,8 +54,8 @@ func (c *modelConfig) write(format string, args ...any) int {
 
 var modelZones = map[string]string{"a": "$binary_remote_addr", "b": "$binary_remote_addr", "k": "$http_x_key", "g": "$limit_key", "p": "$posts", "c": "$changes"}
 
-// exemptAddr is an address for which the key of zone g is empty.
-var exemptAddr, otherAddr = netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("192.0.2.1")
+// exemptAddr and partlyAddr are addresses for which the key of zone g is empty.
+var exemptAddr, partlyAddr, otherAddr = netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("172.16.0.1"), netip.MustParseAddr("192.0.2.1")
 
 // drawBlock draws a block, with its limits, and writes it. Inner draws and writes the blocks in it.
 func (c *modelConfig) drawBlock(t *rapid.T, b *modelBlock, begin string, inner func()) {
@@ -99,7 +99,7 @@ func (c *modelConfig) drawLocations(t *rapid.T, outer *modelBlock) {
 // drawConfig draws a configuration with one or two servers.
 func drawConfig(t *rapid.T) *modelConfig {
 	c := &modelConfig{}
-	c.write("geo $limited { default 1; 10.0.0.0/8 0; } map $limited $limit_key { 0 ''; 1 $binary_remote_addr; }")
+	c.write("geo $limited { default 1; 10.0.0.0/8 0; 172.16.0.0/12 0; 172.16.5.0/24 1; } map $limited $limit_key { 0 ''; 1 $binary_remote_addr; }")
 	c.write("map $request_method $posts { POST $binary_remote_addr; } map $request_method $changes { default $binary_remote_addr; GET ''; }")
 	for _, z := range slices.Sorted(maps.Keys(modelZones)) {
 		c.write("limit_req_zone %s zone=%s:1m rate=9r/s;", modelZones[z], z)
@@ -196,20 +196,22 @@ func modelPaths() (paths []string) {
 
 // isExemptFrom reports whether the key of a limit_req is empty for a request.
 func (r *modelRequest) isExemptFrom(l *modelLimit) bool {
-	return l.zone == "g" && r.addr == exemptAddr || (l.zone == "p" || l.zone == "c") && r.method == "GET"
+	return l.zone == "g" && (r.addr == exemptAddr || r.addr == partlyAddr) || (l.zone == "p" || l.zone == "c") && r.method == "GET"
 }
 
 // requests returns example requests of a configuration, with the limits of the file that apply to them.
 func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
 	var out []*modelRequest
 	for _, server := range c.blocks[0].inner {
-		for i, uri := range slices.Repeat(modelPaths(), 3) {
+		for i, uri := range slices.Repeat(modelPaths(), 4) {
 			r := &modelRequest{uri: server.host + uri, block: server.find(uri), addr: otherAddr, method: "GET"}
 			switch i / len(modelPaths()) {
 			case 1:
 				r.addr = exemptAddr
 			case 2:
 				r.method = "POST"
+			case 3:
+				r.addr = partlyAddr
 			}
 			if !r.block.isDry() {
 				r.nginx = slices.DeleteFunc(slices.Clone(r.block.limiting()), r.isExemptFrom)
