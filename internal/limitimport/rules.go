@@ -102,13 +102,7 @@ func (r *rules) rule(n *yaml.Node) {
 	if !r.capacity(n, &l) {
 		return
 	}
-	if strings.HasSuffix(l.rate, "/month") {
-		l.algorithm = "fixed_window" // a month follows the calendar, which others cannot
-		if l.burst > 0 {
-			r.remark(n.Line, "%s: capacity is not read, since a rate per month has no burst", id)
-			l.burst = 0
-		}
-	}
+	r.calendar(n, &l)
 	switch how := scalar(n, "on_fail"); how {
 	case "", "open", "allow":
 	case "closed", "close", "deny":
@@ -125,6 +119,18 @@ func (r *rules) rule(n *yaml.Node) {
 		r.remark(note.Line, "%s", note.Text)
 	}
 	r.add(l)
+}
+
+// calendar sets the algorithm of a rate per month, which follows the calendar: others cannot.
+func (r *rules) calendar(n *yaml.Node, l *imported) {
+	if !strings.HasSuffix(l.rate, "/month") {
+		return
+	}
+	l.algorithm = "fixed_window"
+	if l.burst > 0 {
+		r.remark(n.Line, "%s: capacity is not read, since a rate per month has no burst", l.id)
+		l.burst = 0
+	}
 }
 
 // id returns the id of the limit of a rule: rules of one group would take the place of each other.

@@ -1,0 +1,159 @@
+package limitimport
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// liftThere begins the advice to lift a limit for some requests.
+const liftThere = "to lift it there, write "
+
+// writeLimit is the advice where no limit can be advised, or begins it.
+const writeLimit = "write a limit for it"
+
+// liftedBy says how to lift the limit of a limit_req for a region of a location. An allow lifts all limits of its level and
+// group, so that it is no advice where another one may count there, or where nginx counts some of its requests. Line is that of
+// the remark.
+func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, line int) string {
+	if c.location.isRegexp() {
+		return "a limits file has no regular expressions"
+	}
+	there, allow := imported{when: region}, r.limit.allow()
+	allow.when = withoutRoot(region)
+	for _, on := range r.limit.when {
+		if !slices.ContainsFunc(region, func(o condition) bool { return o.dimension == on.dimension }) {
+			allow.when = append(allow.when, on) // of one method
+		}
+	}
+	counted := func(c *nginxContext) bool { return !c.location.isRegexp() && there.covers(n.region(c)) }
+	if other := n.otherServers(&allow, c); other != nil {
+		return fmt.Sprintf("%s: a limit that lifts it lifts that of line %d too", writeLimit, other.line)
+	}
+	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.context.counted, counted) || n.sharesHost(c.server) && n.hostOf(c.server) != "" {
+		return writeLimit
+	}
+	if at := n.notImported(c); at > 0 {
+		return fmt.Sprintf("%s: that on line %d, which nginx has there, is not imported", writeLimit, at)
+	}
+	beside, ok := n.limitBeside(&allow, r, c, region, counted)
+	if !ok {
+		return writeLimit
+	}
+	n.advised = append(n.advised, region...)
+	if at, known := n.nameAdvised(&allow, line); known {
+		return fmt.Sprintf("the limit advised on line %d takes its place there too", at)
+	}
+	var b strings.Builder
+	allow.write(&b, "")
+	text := strings.TrimSpace(b.String())
+	if beside == nil || c.isDry() { // in dry run nginx denies nothing there
+		return liftThere + text + n.liftedWith(c)
+	}
+	rate := fmt.Sprintf("rate: %s, burst: %d, on_error: open", beside.limit.rate, beside.limit.burst)
+	text = writeLimit + " with the rate that nginx has there, " + strings.Replace(text, "action: allow", rate, 1)
+	if beside.exempting != nil && beside.limit.place() != allow.place() {
+		text += fmt.Sprintf("; it counts requests too for which $%s is empty", limit.Shorten(beside.variable))
+	}
+	return text
+}
+
+// limitBeside returns the limit_req, or nil, whose rate a limit needs that stands in the place of an allow, as nginx counts it in
+// a context, and reports whether either can be advised.
+func (n *nginx) limitBeside(allow *imported, r *limitRequest, c *nginxContext, region []condition, counted func(*nginxContext) bool) (beside *limitRequest, ok bool) {
+	beside, lifted := n.countedBeside(allow, r, c, counted)
+	hidden := n.hiddenIn(c, region, allow.place())
+	switch {
+	case lifted, n.ties(allow), len(hidden) > 1, n.compared > maxHidden:
+		return nil, false
+	case len(hidden) == 0:
+		return beside, true
+	}
+	return hidden[0], beside == nil && slices.Equal(hidden[0].limit.by, r.limit.by)
+}
+
+// otherServers returns a limit_req of another server than that of a context whose limit an allow for the context would lift, or
+// nil. It lifts those of the hosts of another one if the server has no host of its own.
+func (n *nginx) otherServers(allow *imported, c *nginxContext) *limitRequest {
+	if n.servers < 2 || n.hostOf(c.server) != "" {
+		return nil
+	}
+	place := allow.place()
+	for i := range n.requests {
+		o := &n.requests[i]
+		n.compared++
+		if o.imported && o.server != nil && o.server != c.server && o.limit.place() == place && o.limit.meets(allow.when) && !o.limit.takesPlaceOf(allow) {
+			return o
+		}
+	}
+	return nil
+}
+
+// liftedWith names the locations of regular expressions for some of whose requests the limit of r is lifted too if it is for a
+// location, and which have limits in nginx, or returns "".
+func (n *nginx) liftedWith(c *nginxContext) string {
+	var paths []string
+	for _, o := range n.contexts {
+		if o.location.isRegexp() && o.server == c.server && o.location.mayMatch(c.location.path) && o.limiting() != nil && !o.isDry() {
+			paths = append(paths, fmt.Sprintf("%s on line %d", limit.Shorten(o.location.path), o.location.line))
+		}
+	}
+	if len(paths) == 0 {
+		return ""
+	}
+	return ", which lifts it for requests there that location " + named(paths) + " matches too"
+}
+
+// notImported returns the line of a limit_req that nginx counts in a context and that is not imported, or 0.
+func (n *nginx) notImported(c *nginxContext) int {
+	from := c.limiting()
+	for i := range n.requests {
+		if r := &n.requests[i]; from != nil && r.context == from && !r.imported && !c.isDry() {
+			return r.line
+		}
+	}
+	return 0
+}
+
+// hiddenIn returns the limit_req that nginx counts in a context, and whose limit, of another place, does not apply to requests
+// of its region here: another one takes its place there.
+func (n *nginx) hiddenIn(c *nginxContext, region []condition, place string) (hidden []*limitRequest) {
+	from := c.limiting()
+	for i := range n.requests {
+		o := &n.requests[i]
+		if o.context == from && o.imported && !o.limit.shadow && o.limit.place() != place && !n.counts(&o.limit, region) {
+			hidden = append(hidden, o)
+		}
+	}
+	return hidden
+}
+
+// ties reports whether a limit of the file would be as specific as another one, for some requests.
+func (n *nginx) ties(l *imported) bool {
+	place := l.place()
+	return slices.ContainsFunc(n.shared, func(o imported) bool {
+		n.compared++
+		return o.compareRank(l) == 0 && o.meets(l.when) && o.place() == place
+	})
+}
+
+// countedBeside returns another limit_req of the level and group of an allow that nginx counts in a context, or nil. It reports
+// whether the allow would lift one in another context for which counted holds.
+func (n *nginx) countedBeside(allow *imported, r *limitRequest, c *nginxContext, counted func(*nginxContext) bool) (beside *limitRequest, lifted bool) {
+	place := r.limit.place()
+	for i := range n.requests {
+		o := &n.requests[i]
+		if n.compared++; !o.imported || o.limit.place() != place || o.limit.equals(&r.limit) || !slices.ContainsFunc(o.context.counted, counted) {
+			continue
+		}
+		switch {
+		case slices.Contains(o.context.counted, c):
+			beside = o
+		case !o.limit.takesPlaceOf(allow):
+			return nil, true
+		}
+	}
+	return beside, false
+}

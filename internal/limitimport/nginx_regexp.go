@@ -1,0 +1,63 @@
+package limitimport
+
+import "strings"
+
+// mayMatch reports whether a regular expression may match a path that begins with prefix: the letters that it begins with,
+// and prefix, agree as far as both go.
+func (l location) mayMatch(prefix string) bool {
+	begin := l.begin()
+	if l.modifier == "~*" {
+		begin, prefix = strings.ToLower(begin), strings.ToLower(prefix)
+	}
+	n := min(len(begin), len(prefix))
+	return begin[:n] == prefix[:n]
+}
+
+// begin returns letters with which all paths begin that a regular expression matches.
+func (l location) begin() string {
+	text, anchored := strings.CutPrefix(l.path, "^")
+	if !anchored || hasAlternatives(text) {
+		return ""
+	}
+	begin := []byte{}
+	for len(text) > 0 {
+		letter, width := text[0], 1
+		if letter == '\\' && len(text) > 1 && !isWord(text[1]) {
+			letter, width = text[1], 2
+		} else if !isWord(letter) && letter != '/' && letter != '-' {
+			break
+		}
+		if text = text[width:]; text != "" && strings.IndexByte("*?{", text[0]) >= 0 {
+			break // the letter may be missing
+		}
+		begin = append(begin, letter)
+	}
+	return string(begin)
+}
+
+// hasAlternatives reports whether a regular expression is one of several, or may be: a | stands outside of parentheses.
+func hasAlternatives(text string) bool {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			return strings.Contains(text, "|")
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '|':
+			if depth <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isWord reports whether a byte is a letter, a digit or _.
+func isWord(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
