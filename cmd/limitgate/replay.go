@@ -34,8 +34,9 @@ Envoy), or as Envoy, an Application Load Balancer or CloudFront writes it, plain
 gzip; - is standard input. Each line becomes a request on the log's own clock: --tenant and --op
 are templates of {method} {path} {path:N} {route} {query:NAME} {status} {user}
 {host} {referer_host} {ua_family} and text; {route} is the path with {id} for
-each number in it; {host} is the client's address or name. A tenant that the limits file does not
-list has its default plan. Requests are decided in the order of their times.
+each segment that has a digit, but of a version such as v1; {host} is the
+client's address or name. A tenant that the limits file does not list has its
+default plan. Requests are decided in the order of their times.
 
 With --against the requests go to a running limitgate. That takes units there:
 those requests count against the limits of whoever uses it. They are sent as fast

@@ -17,7 +17,7 @@ var failover = Drill{
 		Step{Text: "Then practise it once with a master whose process you end, in a cluster that has no other use: the cluster has to notice that by itself."},
 	),
 	Signs: []Sign{
-		{InLog, "store degraded, using backstop", "the first call failed; kind is timeout where the master hangs, network where its process is gone"},
+		{InLog, "store degraded, using backstop", "the first call failed; kind is timeout or overload where the master hangs, network where its process is gone"},
 		{InLog, "shard breaker open", "the proxy no longer asks this master"},
 		{InLog, "unresponsive master replaced", "the proxy has found the promoted replica, which is behind `by`; shard breaker closed or store recovered instead, if the master came back"},
 		{InMetrics, `limitgate_store_errors_total{kind="timeout"}`, `grows for a tenth of a second, then {kind="breaker"} does; {kind="network"} where the process is gone`},
