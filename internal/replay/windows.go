@@ -21,6 +21,7 @@ type windows struct {
 	most    int64     // the most requests of a bucket in a window
 	busiest string    // the bucket that had these
 	at      time.Time // the beginning of that window
+	next    int64     // the most that any other bucket had in a window
 	skipped bool      // there were too many buckets
 	limit   int64     // the count of the limit's rate, 0 if there is none
 	title   string
@@ -56,11 +57,34 @@ func (w *windows) end() {
 	}
 	if most > 0 {
 		w.addPoint(most)
+		w.rank(busiest, most)
 	}
-	if most > w.most {
-		w.most, w.busiest, w.at = most, busiest, w.begin
+	for bucket, n := range w.counts {
+		w.rank(bucket, n)
 	}
 	clear(w.counts)
+}
+
+// rank notes the requests of a bucket in the present window, if they are the most of one or of all others. The busiest one of
+// the window is ranked first.
+func (w *windows) rank(bucket string, n int64) {
+	switch {
+	case n > w.most:
+		if bucket != w.busiest {
+			w.next = w.most
+		}
+		w.most, w.busiest, w.at = n, bucket, w.begin
+	case bucket != w.busiest && n > w.next:
+		w.next = n
+	}
+}
+
+// standsOut is how many times as many requests as any other a bucket has to have in a window to stand out.
+const standsOut = 4
+
+// outlier returns the most requests that any other bucket had in a window, if one stands out.
+func (w *windows) outlier() (next int64, ok bool) {
+	return w.next, w.next > 0 && w.most >= standsOut*w.next
 }
 
 // limitFor returns the smallest number of requests for a bucket and window with which at most a

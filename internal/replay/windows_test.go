@@ -26,6 +26,7 @@ func TestWindows(t *testing.T) {
 			counts[name+at.Truncate(time.Minute).String()]++
 		}
 		w.end()
+		checkRanks(t, w, counts)
 		share := rapid.Float64Range(0, 0.5).Draw(t, "share")
 		got, ok := w.limitFor(share)
 		for limit := int64(1); ; limit++ {
@@ -41,6 +42,38 @@ func TestWindows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkRanks checks the most requests of a bucket in a window, and of all others.
+func checkRanks(t *rapid.T, w *windows, counts map[string]int64) {
+	most, next := int64(0), int64(0)
+	for key, n := range counts {
+		most = max(most, n)
+		if key[:1] != w.busiest {
+			next = max(next, n)
+		}
+	}
+	if w.most != most || w.next != next {
+		t.Fatalf("%d of bucket %s and %d of others, want %d and %d: %v", w.most, w.busiest, w.next, most, next, counts)
+	}
+}
+
+// TestOutlier: a bucket stands out with four times as many requests as any other.
+func TestOutlier(t *testing.T) {
+	for many, want := range map[int]bool{7: false, 8: true} {
+		w := newWindows(time.Minute)
+		begin := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+		for i := range many {
+			w.add("scraper", begin.Add(time.Duration(i)*time.Second))
+		}
+		for range 2 {
+			w.add("other", begin.Add(time.Minute))
+		}
+		w.end()
+		if next, ok := w.outlier(); ok != want || next != 2 {
+			t.Errorf("%d requests beside 2: %d, %v", many, next, ok)
+		}
+	}
 }
 
 // TestSuggestComment: a path of the log that would end a comment of YAML does not.
