@@ -18,7 +18,7 @@ func noteWait(w io.Writer, what string) (end func()) {
 	written := make(chan struct{})
 	note := time.AfterFunc(quietWait, func() {
 		defer close(written)
-		fmt.Fprintf(w, "limitgate: %s is not read after %v, the calls of AWS go on: check AWS_REGION, AWS_ENDPOINT_URL if it is set, and the network; Ctrl-C ends them\n", table.Printable(what), quietWait)
+		fmt.Fprintf(w, "limitgate: %s: the calls of AWS take longer than %v, and go on; if they hang, check AWS_REGION, AWS_ENDPOINT_URL if it is set, and the network\n", table.Printable(what), quietWait)
 	})
 	return func() {
 		if !note.Stop() {

@@ -16,7 +16,7 @@ func TestNoteWait(t *testing.T) {
 			time.Sleep(took)
 			end()
 			time.Sleep(time.Minute)
-			if n := strings.Count(out.String(), "limitgate: dynamodb://limits is not read after 5s"); n != want {
+			if n := strings.Count(out.String(), "limitgate: dynamodb://limits: the calls of AWS take longer than 5s"); n != want {
 				t.Errorf("after %v: %d notes, want %d: %q", took, n, want, out.String())
 			}
 		})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -60,7 +61,7 @@ func TestPutBack(t *testing.T) {
 // that changes no limit is not written.
 func TestConfirmingNothing(t *testing.T) {
 	now := tenant(3, controlplane.Actor, `{"plan":"free"}`)
-	args := &tableArgs{name: "it", items: map[string]table.Item{now.Key: *now}}
+	args := &tableArgs{name: "it", stderr: io.Discard, items: map[string]table.Item{now.Key: *now}}
 	empty := tenant(2, "", "")
 	empty.Deleted = false
 	for want, after := range map[string]*table.Item{

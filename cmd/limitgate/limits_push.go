@@ -78,7 +78,7 @@ func (t *tableArgs) apply(ctx context.Context, env *environment, changes []table
 	}
 	if o.actor == "" {
 		var err error
-		if o.actor, err = caller(ctx, t.aws); err != nil {
+		if o.actor, err = caller(ctx, env, t.aws); err != nil {
 			return fail(env, err)
 		}
 	}

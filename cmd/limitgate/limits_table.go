@@ -32,8 +32,10 @@ type tableArgs struct {
 	aws   aws.Config
 	table *dynamo.Table
 	name  string
-	items map[string]table.Item
-	parts map[string]json.RawMessage // of the file
+	// stderr is where calls that take long are noted.
+	stderr io.Writer
+	items  map[string]table.Item
+	parts  map[string]json.RawMessage // of the file
 	// complete lists the kinds of parts that the file defines completely.
 	complete []string
 	opts     limit.CompileOptions
@@ -74,7 +76,7 @@ func openTableArgs(ctx context.Context, env *environment, file, name string, ipM
 		return nil, err
 	}
 	t.table = dynamo.NewTable(t.aws, strings.TrimPrefix(name, config.LimitsTablePrefix))
-	defer noteWait(env.stderr, name)()
+	t.stderr = env.stderr
 	t.items, err = t.read(ctx)
 	return t, err
 }
@@ -121,6 +123,7 @@ func (t *tableArgs) split(env *environment, file string) (map[string]json.RawMes
 
 // read reads the whole table.
 func (t *tableArgs) read(ctx context.Context) (map[string]table.Item, error) {
+	defer noteWait(t.stderr, t.name)()
 	items, err := t.table.Scan(ctx)
 	if err != nil {
 		return nil, err
@@ -240,7 +243,8 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 }
 
 // caller returns the name that AWS has for the caller of its API.
-func caller(ctx context.Context, config aws.Config) (string, error) {
+func caller(ctx context.Context, env *environment, config aws.Config) (string, error) {
+	defer noteWait(env.stderr, "the name of the caller")()
 	who, err := sts.NewFromConfig(config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return "", fmt.Errorf("find out who writes (or set --actor): %w", err)

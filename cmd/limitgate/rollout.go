@@ -394,7 +394,7 @@ func (r *rolloutArgs) do(ctx context.Context, env *environment, changes []table.
 	actor := r.actor
 	if actor == "" {
 		var err error
-		if actor, err = caller(ctx, r.aws); err != nil {
+		if actor, err = caller(ctx, env, r.aws); err != nil {
 			return fail(env, err)
 		}
 	}
