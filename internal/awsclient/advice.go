@@ -64,6 +64,9 @@ func Advice(err error) string {
 	return ""
 }
 
+// IsCall reports whether an error is that of a call of AWS.
+func IsCall(err error) bool { return errors.As(err, new(*smithy.OperationError)) }
+
 // isTimeout reports whether a call ended as there was no answer in time.
 func isTimeout(err error) bool {
 	var of net.Error

@@ -108,6 +108,9 @@ func openTable(ctx context.Context, s *config.Settings, log *slog.Logger, reload
 	t.follower = catalog.NewSyncer(t.Catalog, limits, updates, s.LimitsSnapshot, delay)
 	if err := t.follower.Start(ctx); err != nil {
 		t.Close()
+		if s.LimitsSnapshot == "" && awsclient.IsCall(err) {
+			err = fmt.Errorf("%w; without AWS a start needs --limits-snapshot FILE, which an earlier start wrote", err)
+		}
 		return nil, err
 	}
 	t.changes = newChangeLog(t.name, t.Set(), log)
