@@ -9,7 +9,7 @@ import (
 
 // maxKongAdvised bounds the plugins that a plugin takes the place of in Kong and that have remarks of their own,
 // with the limits to write.
-const maxKongAdvised = 4
+const maxKongAdvised = 12
 
 // remarkBoth remarks on the plugins that Kong leaves out for another one, and that count here too.
 func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {

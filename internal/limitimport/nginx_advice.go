@@ -66,12 +66,12 @@ func (n *nginx) limitBeside(allow *imported, r *limitRequest, c *nginxContext, r
 	beside, lifted := n.countedBeside(allow, r, c, counted)
 	hidden := n.hiddenIn(c, region, allow.place())
 	switch {
-	case lifted, n.ties(allow), len(hidden) > 1, n.compared > maxHidden:
+	case lifted, len(hidden) > 1, n.compared > maxHidden:
 		return nil, false
 	case len(hidden) == 0:
-		return beside, true
+		return beside, !n.ties(allow, beside == nil)
 	}
-	return hidden[0], beside == nil && slices.Equal(hidden[0].limit.by, r.limit.by)
+	return hidden[0], beside == nil && slices.Equal(hidden[0].limit.by, r.limit.by) && !n.ties(allow, false)
 }
 
 // otherServers returns a limit_req of another server than that of a context whose limit an allow for the context would lift, or
@@ -95,6 +95,9 @@ func (n *nginx) otherServers(allow *imported, c *nginxContext) *limitRequest {
 // location, and which have limits in nginx, or returns "".
 func (n *nginx) liftedWith(c *nginxContext) string {
 	var paths []string
+	if c.location.modifier == "=" {
+		return "" // nginx tries no other location for it
+	}
 	for _, o := range n.contexts {
 		if o.location.isRegexp() && o.server == c.server && o.location.mayMatch(c.location.path) && o.limiting() != nil && !o.isDry() {
 			paths = append(paths, fmt.Sprintf("%s on line %d", limit.Shorten(o.location.path), o.location.line))
@@ -130,12 +133,12 @@ func (n *nginx) hiddenIn(c *nginxContext, region []condition, place string) (hid
 	return hidden
 }
 
-// ties reports whether a limit of the file would be as specific as another one, for some requests.
-func (n *nginx) ties(l *imported) bool {
+// ties reports whether a limit would be as specific as one of the file, for some requests. Two that allow may be.
+func (n *nginx) ties(l *imported, allows bool) bool {
 	place := l.place()
 	return slices.ContainsFunc(n.shared, func(o imported) bool {
 		n.compared++
-		return o.compareRank(l) == 0 && o.meets(l.when) && o.place() == place
+		return !(allows && o.action == "allow") && o.compareRank(l) == 0 && o.meets(l.when) && o.place() == place
 	})
 }
 
