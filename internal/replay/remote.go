@@ -37,11 +37,11 @@ func (r *remote) decide(ctx context.Context, batch []asked) ([]outcome, error) {
 	for len(batch) > 0 {
 		n, err := r.due(ctx, batch)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		some, err := r.send(ctx, batch[:n])
 		if err != nil {
-			return nil, fmt.Errorf("ask proxy: %w", err)
+			return out[:len(out)+n], fmt.Errorf("ask proxy: %w", err) // the proxy may have decided these
 		}
 		out, batch = append(out, some...), batch[n:]
 	}

@@ -72,7 +72,7 @@ type applied struct {
 }
 
 // decider decides requests in their order. A slice it returns belongs to the
-// requests of the same call.
+// requests of the same call; with an error it has those that were decided, or sent, before.
 type decider interface {
 	decide(ctx context.Context, batch []asked) ([]outcome, error)
 }
@@ -274,7 +274,7 @@ func truncate(s string, n int) string {
 	return s[:n]
 }
 
-// interruptedError is the error of a replay that was cancelled: the number of requests of the batches before.
+// interruptedError is the error of a replay that was cancelled: the number of requests that were decided or sent before.
 type interruptedError int
 
 func (e interruptedError) Error() string {
@@ -307,7 +307,7 @@ func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(
 		}
 		outcomes, err := d.decide(ctx, batch)
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return nil, interruptedError(decided)
+			return nil, interruptedError(decided + len(outcomes))
 		}
 		if err != nil {
 			return nil, err
