@@ -148,6 +148,9 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	if root.Kind == yaml.ScalarNode && looksLikeLog.MatchString(root.Value) {
 		return "this is a log, and no limits file: limitgate replay --limits limits.yaml access.log"
 	}
+	if root.Kind == yaml.ScalarNode && strings.Contains(root.Value, "limit_req") {
+		return "this is a configuration of nginx: limitgate limits import nginx " + plain(d.doc.File)
+	}
 	if root.Kind != yaml.MappingNode {
 		return "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
 	}

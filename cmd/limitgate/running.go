@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -118,12 +119,21 @@ FAILING_MS is the time since checks fail, 0 while none does. ERROR is that of a 
 also where no check came.` + runningAbout,
 	examples: []string{"limitgate shards"},
 	words: func(args []string) ([]any, error) {
-		if len(args) > 0 {
-			return nil, fmt.Errorf("%.64q is one argument too many", args[0])
+		switch {
+		case len(args) == 0:
+			return []any{"RL.CONFIG", "SHARDS"}, nil
+		case isHostPort(args[0]):
+			return nil, fmt.Errorf("the address of a limitgate is a flag: --addr %.64s", args[0])
 		}
-		return []any{"RL.CONFIG", "SHARDS"}, nil
+		return nil, fmt.Errorf("%.64q is one argument too many", args[0])
 	},
 	print: printShards,
+}
+
+// isHostPort reports whether an argument is an address with a port.
+func isHostPort(arg string) bool {
+	_, err := netip.ParseAddrPort(arg)
+	return err == nil
 }
 
 // notAFile returns an error if the name of a limits file stands in the place of the tenant, and names

@@ -66,7 +66,7 @@ func withoutBody(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
 			w.Header().Set("Connection", "close")
-			http.Error(w, "no body belongs here: checks over HTTP are sent to the address of --http, such as 127.0.0.1:8080, which is off unless it is set", http.StatusBadRequest)
+			http.Error(w, "no body belongs here: checks over HTTP are sent to the address of --http, such as 127.0.0.1:8080 (it is off by default)", http.StatusBadRequest)
 			return
 		}
 		handler.ServeHTTP(w, r)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,9 @@ func Nginx(content []byte) (Result, error) {
 	if errors.Is(err, errNginxEnd) && bytes.Contains(content, []byte("_format_version:")) {
 		err = fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
 	}
+	if errors.Is(err, errNginxEnd) && limitsFile.Match(content) {
+		err = fmt.Errorf("%w; it looks like a limits file: limitgate limits lint FILE", err)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -41,6 +45,9 @@ func Nginx(content []byte) (Result, error) {
 	n.remarkDry()
 	return n.result(), nil
 }
+
+// limitsFile matches content of a limits file.
+var limitsFile = regexp.MustCompile(`(?m)^(?:default_plan|plans|shared):`)
 
 // zone is a limit_req_zone.
 type zone struct {

@@ -31,7 +31,7 @@ func (n *nginx) read(r *limitRequest) bool {
 		return false
 	}
 	if len(r.context.counted) == 0 {
-		r.leaveOut("all locations and servers inside of its block have limit_req of their own, and nginx uses those alone")
+		r.leaveOut("nginx counts no request by it: all locations and servers inside of its block have limit_req of their own, or a return that answers")
 		return false
 	}
 	l := &r.limit
