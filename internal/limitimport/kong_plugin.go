@@ -23,13 +23,13 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 		return
 	}
 	config := value(n, "config")
+	k.remarkTypos(config)
 	if !slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return scalar(config, w.name) != "" }) {
 		k.remark(n.Line, "a plugin is not imported: its config has none of second, minute, hour, day, month and year")
 		return
 	}
 	k.checkMerge(n)
 	k.checkMerge(config)
-	k.remarkTypos(config)
 	by, ok := k.by(n.Line, config)
 	if !ok {
 		return
@@ -44,9 +44,14 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	k.windows(kongPlugin{line: n.Line, rank: rank}, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(n.Line, config)})
 }
 
-// remarkTypos remarks on fields of a config that are nearly windows.
+// kongConfig are the fields of a config, beside windows, that an import reads, or that others are nearly like.
+var kongConfig = []string{
+	"limit_by", "header_name", "path", "policy", "fault_tolerant", "hide_client_headers", "error_code", "error_message", "sync_rate",
+}
+
+// remarkTypos remarks on fields of a config that are nearly those of Kong.
 func (k *kong) remarkTypos(config *yaml.Node) {
-	var names []string
+	names := slices.Clone(kongConfig)
 	for _, w := range kongWindows {
 		names = append(names, w.name)
 	}
