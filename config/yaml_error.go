@@ -153,15 +153,23 @@ func (e *yamlError) secondColon() (int, string) {
 
 var (
 	// nestedInLine matches a mapping behind the name of another one.
-	nestedInLine = regexp.MustCompile(`^\s*(?:- )?(\w+): (\w+): ([^:{}\[\]"]+)$`)
+	nestedInLine = regexp.MustCompile(`^\s*(?:- )?(\w+): (\w+): ([^:{}\[\]"]+|"[^"]*")$`)
+	// nestedInBraces matches a field that is a mapping inside of one in braces.
+	nestedInBraces = regexp.MustCompile(`[{,] *(when|overrides): (\w+): ([^:,{}\[\]"]+|"[^"]*")`)
 	// fieldsInLine matches several names with their values behind each other.
 	fieldsInLine = regexp.MustCompile(`^\s*(?:- )?(\w+: [^:{}"']+, \w+: .*)$`)
 )
 
+// inBraces advises braces for a mapping behind a name: name, name and value are the submatches of m.
+func inBraces(m []string) string {
+	value := strings.Trim(strings.TrimSpace(m[3]), `"`)
+	return fmt.Sprintf("a mapping behind a name stands in braces: write %s", shown(fmt.Sprintf("%s: {%s: %q}", m[1], m[2], value)))
+}
+
 // twoColons explains a line with two names.
 func twoColons(line string) string {
 	if m := nestedInLine.FindStringSubmatch(line); m != nil {
-		return fmt.Sprintf("a mapping behind a name stands in braces: write %s", shown(fmt.Sprintf("%s: {%s: %q}", m[1], m[2], strings.TrimSpace(m[3]))))
+		return inBraces(m)
 	}
 	if m := fieldsInLine.FindStringSubmatch(line); m != nil {
 		return fmt.Sprintf("several names on one line: put each on a line of its own, or all of them into braces: %s", shown("{"+strings.TrimSpace(m[1])+"}"))
@@ -213,6 +221,15 @@ func (e *yamlError) secondRoot() (int, string) {
 	return e.Mark.Line, "the lines above are a value that is complete, without names: begin the file with names and values, such as version: 1"
 }
 
+// beginsWithName reports whether the line of the error begins in column 1 with the name in front of the error.
+func (e *yamlError) beginsWithName() bool {
+	name, _, found := strings.Cut(e.line(e.Mark.Line), ":")
+	return found && wholeName.MatchString(name) && len(name) == e.Mark.Column-1
+}
+
+// wholeName matches a name alone.
+var wholeName = regexp.MustCompile(`^\w+$`)
+
 // noComma explains a value in brackets or braces that goes on unexpectedly.
 func (e *yamlError) noComma() (int, string) {
 	open := '['
@@ -229,9 +246,12 @@ func (e *yamlError) noComma() (int, string) {
 	switch {
 	case rest == "":
 		return e.ContextMark.Line, e.notClosed(e.ContextMark.Line, open)
-	case rest[0] == ':' && open == '[' && e.ContextMark.Line != e.Mark.Line: // the name of the next field
+	case rest[0] == ':' && e.ContextMark.Line != e.Mark.Line && (open == '[' || e.beginsWithName()): // the name of the next field
 		return e.ContextMark.Line, e.notClosed(e.ContextMark.Line, open)
 	case rest[0] == ':':
+		if m := nestedInBraces.FindStringSubmatch(e.line(e.Mark.Line)); m != nil {
+			return e.Mark.Line, inBraces(m)
+		}
 		return e.Mark.Line, fmt.Sprintf("the value in front of %s is complete: a comma is missing before the name, or text with a colon needs quotes", shown(rest))
 	case rest[0] == ']' || rest[0] == '}':
 		return e.Mark.Line, fmt.Sprintf("%c cannot close the %c%s: write %c", rest[0], open, where, closing[open])

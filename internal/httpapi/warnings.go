@@ -23,7 +23,7 @@ func (w *warnings) auto() {
 func (w *warnings) noPath(g Gateway) {
 	w.onNoPath.Do(func() {
 		_, uris := g.headers()
-		w.log.Warn("a request at /check has no op, because the gateway sends no path", "gateway", g.String(), "headers", uris)
+		w.log.Warn("a request at /check has no op, because the gateway sends no path", "gateway", g.String(), "headers", uris, "advice", "a check with a JSON body goes to /v1/check")
 	})
 }
 

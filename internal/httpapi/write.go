@@ -142,6 +142,7 @@ func (s *Server) deny(ctx *fasthttp.RequestCtx, d *limit.Decision, code int) {
 	switch {
 	case d.LacksDimension(), d.Binding != nil && d.Binding.Action == limit.ActionDeny:
 		p.Type, p.Title = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "Request not satisfied due to detection of abnormal request pattern"
+	case d.RetryAfter < 0: // however much capacity there is
 	case d.Source == limit.SourceBackstop || d.Source == limit.SourcePolicy:
 		p.Type, p.Title = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity", "Request cannot be satisfied due to temporary server capacity constraints"
 	}

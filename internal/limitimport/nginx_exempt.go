@@ -260,7 +260,7 @@ func (n *nginx) addExempted(r *limitRequest) {
 func (n *nginx) liftedToo(r *limitRequest, allow *imported) *limitRequest {
 	for i := range n.requests {
 		other := &n.requests[i]
-		if !other.imported || other.limit.place() != allow.place() || !other.limit.meets(allow.when) {
+		if !other.imported || other.limit.shadow || other.limit.place() != allow.place() || !other.limit.meets(allow.when) {
 			continue
 		}
 		before := allow.compareRank(&other.limit)
