@@ -136,7 +136,7 @@ func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
 	}
 	const text = "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s"
 	if a.Group == b.Group {
-		c.warn(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is more specific")
+		c.note(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is more specific")
 		return true
 	}
 	if b.namesTenant() && !a.namesTenant() { // a group of its own is meant to count for that tenant

@@ -43,7 +43,7 @@ type decision struct {
 
 func runCheck(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "check", checkAbout,
-		`limitgate check acme "POST /v1/payments" 203.0.113.7 1`, `limitgate check acme "GET /v1/search" - 1 DIM user u1 DIM region eu`)
+		`limitgate check acme "POST /v1/payments" 203.0.113.7 1`, `limitgate check acme "GET /v1/search" - 1 DIM user u1`)
 	addr := new(string)
 	defineAddr(env, fs, addr)
 	asJSON := fs.Bool("json", false, "print the decision as JSON")

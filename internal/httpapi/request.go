@@ -83,6 +83,12 @@ const (
 	dimInQuery = "is a parameter such as dim.user=u1"
 )
 
+// otherFields are names that other limiters have for fields.
+var otherFields = map[string]string{
+	"operation": "op", "route": "op", "resource": "op", "endpoint": "op", "client": "tenant", "account": "tenant", "organization": "tenant",
+	"address": "ip", "client_ip": "ip", "remote_addr": "ip", "units": "cost", "amount": "cost", "weight": "cost", "tokens": "cost", "dimensions": "dims",
+}
+
 // unknown returns the error for a field that an operation does not have. DimForm says how a dimension is written.
 func (o *operation) unknown(name, dimForm string) error {
 	names := namesOf(o.fields)
@@ -91,6 +97,9 @@ func (o *operation) unknown(name, dimForm string) error {
 		if name == "dim" || name == "dims" {
 			return fmt.Errorf("there is no field %q; a dimension %s", name, dimForm)
 		}
+	}
+	if meant := otherFields[name]; slices.Contains(names, meant) {
+		return fmt.Errorf("there is no field %q; did you mean %s?", name, meant)
 	}
 	if near := limit.DidYouMean(name, names); near != "" {
 		return fmt.Errorf("there is no field %q%s", limit.Shorten(name), near)
