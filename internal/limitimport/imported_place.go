@@ -21,6 +21,15 @@ func (l *imported) place() string {
 	return l.group + ":" + strings.Join(slices.Sorted(slices.Values(l.by)), ",")
 }
 
+// key names a limit by its place and conditions, before it has its id.
+func (l *imported) key() string { return l.place() + fmt.Sprint(l.when) }
+
+// isFinerThan reports whether l counts by all that another limit counts by, and more, both of one plan: it can replace that.
+func (l *imported) isFinerThan(other *imported) bool {
+	has := func(dim string) bool { return slices.Contains(l.by, dim) }
+	return slices.Contains(other.by, "tenant") && len(l.by) > len(other.by) && !slices.ContainsFunc(other.by, func(dim string) bool { return !has(dim) })
+}
+
 // compareRank is negative if l is more specific than another limit of its place, as in limits files.
 func (l *imported) compareRank(other *imported) int {
 	exact, length := l.specificity()

@@ -99,7 +99,7 @@ func drawPlugins(t *rapid.T, names modelNames, ways []string) (text string, plug
 // those have one entity each, lint does not doubt that an allow is meant.
 func TestKongModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		names, ways := anyNames, []string{"consumer", "consumer", "consumer", "ip", "header, header_name: key"}
+		names, ways := anyNames, []string{"consumer", "consumer", "consumer", "ip", "header, header_name: key", "credential"}
 		if rapid.Bool().Draw(t, "distinct") {
 			names = distinctNames
 		}
@@ -131,12 +131,14 @@ func TestKongModel(t *testing.T) {
 			for i, service := range append(names.services[:2:2], "t") {
 				for j, route := range append(names.routes[:2:2], "") {
 					runs := runningPlugin(plugins, consumer, route, service)
-					req := &limit.Request{Tenant: consumer, Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "service", Value: service}, {Name: "key", Value: "k"}}}
+					req := &limit.Request{Tenant: consumer, Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "service", Value: service}, {Name: "key", Value: "k"}, {Name: "credential", Value: "c"}}}
 					if route != "" {
 						req.Dims = append(req.Dims, limit.Dim{Name: "route", Value: route})
 					}
 					got := counted(set, req)
-					for _, n := range got {
+					without := *req // a limit by credential then replaces none
+					without.Dims = slices.DeleteFunc(slices.Clone(req.Dims), func(d limit.Dim) bool { return d.Name == "credential" })
+					for _, n := range slices.Concat(got, counted(set, &without)) {
 						if runs != nil {
 							applied[[2]int{runs.line, pluginOf(plugins, n).line}] = true
 						}
@@ -174,7 +176,7 @@ func checkAdvised(t *rapid.T, names modelNames, plugins []modelPlugin, result Re
 	}
 	for _, consumer := range append([]string{"other"}, names.consumers...) {
 		for i, service := range names.services {
-			req := &limit.Request{Tenant: consumer, Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "service", Value: service}, {Name: "key", Value: "k"}, {Name: "route", Value: names.routes[i]}}}
+			req := &limit.Request{Tenant: consumer, Cost: 1, Addr: netip.MustParseAddr("192.0.2.1"), Dims: []limit.Dim{{Name: "service", Value: service}, {Name: "key", Value: "k"}, {Name: "credential", Value: "c"}, {Name: "route", Value: names.routes[i]}}}
 			checkPlugin(t, req, counted(set, req), runningPlugin(plugins, consumer, names.routes[i], service), plugins, left)
 		}
 	}

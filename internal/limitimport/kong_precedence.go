@@ -60,6 +60,9 @@ func (k *kong) addPlugins() {
 	}
 	k.raiseLevels()
 	for i := range k.read {
+		k.replaceCoarser(&k.read[i])
+	}
+	for i := range k.read {
 		for _, l := range k.read[i].limits {
 			k.add(l)
 		}
@@ -76,6 +79,19 @@ func (k *kong) addPlugins() {
 	if k.compared > maxKongCompared {
 		k.remark(1, "there are more plugins than are compared: see with limitgate limits explain which of them count for a request, of which Kong runs one alone")
 	}
+}
+
+// replaceCoarser makes a limit of a plugin replace those that Kong leaves out for the plugin and that count by less, where the
+// plugin counts: a request without its dimensions counts for them.
+func (k *kong) replaceCoarser(p *kongPlugin) {
+	p.left = slices.DeleteFunc(p.left, func(left kongLeft) bool {
+		finer := &p.limits[0]
+		if !finer.isFinerThan(left.l) {
+			return false
+		}
+		finer.coarser = append(finer.coarser, left.l.key())
+		return true
+	})
 }
 
 // pairs calls look with each limit of a plugin, the loser, that Kong leaves out for another one, the winner. It ends

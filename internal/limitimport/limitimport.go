@@ -41,6 +41,7 @@ type imported struct {
 	burst                      int64  // 0 for a limit that has none
 	missing                    string // "" for the default
 	shadow, closed             bool
+	coarser                    []string // the keys of limits of other levels whose place it takes
 	replaces                   []string // the ids of limits whose place it takes, as in the configuration
 }
 
@@ -200,10 +201,18 @@ func name(limits []imported, used names) {
 		l := &limits[i]
 		l.id = used.unique(word(l.id))
 	}
-	places := map[string][]*imported{}
+	places, ids := map[string][]*imported{}, map[string]string{}
 	for i := range limits {
 		if l := &limits[i]; l.action == "" {
 			places[l.place()] = append(places[l.place()], l)
+			ids[l.key()] = l.id
+		}
+	}
+	for i := range limits {
+		for _, key := range limits[i].coarser {
+			if ids[key] != "" && !slices.Contains(limits[i].replaces, ids[key]) {
+				limits[i].replaces = append(limits[i].replaces, ids[key])
+			}
 		}
 	}
 	compared := 0
