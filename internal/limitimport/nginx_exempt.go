@@ -14,10 +14,12 @@ import (
 // maxExempted bounds the networks of a geo or map block that become limits with action: allow.
 const maxExempted = 50
 
-// exempted returns conditions on the requests whose key is empty, or the reason why it cannot.
-func (n *nginx) exempted(m *nginxMap, variable string) (exempt []condition, why string) {
+// exempted returns conditions on the requests whose key is empty, or the reason why it cannot. If nested it returns conditions
+// too on those of them that have a key all the same, and otherwise leaves out networks that have others in them.
+func (n *nginx) exempted(m *nginxMap, variable string, nested bool) (exempt, counted []condition, why string) {
 	if m.source == "request_method" {
-		return m.exemptMethods()
+		exempt, why = m.exemptMethods()
+		return exempt, nil, why
 	}
 	of, value := m, func(own string) string { return own }
 	if outer := n.maps[m.source]; outer != nil {
@@ -25,17 +27,22 @@ func (n *nginx) exempted(m *nginxMap, variable string) (exempt []condition, why 
 	}
 	switch {
 	case of.source != "" && of.source != "remote_addr":
-		return nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, write by: [%s] in place of [ip] and missing: pass, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
+		return nil, nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, write by: [%s] in place of [ip] and missing: pass, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
 	case of != m && m.hasPatterns():
-		return nil, "its map has regular expressions, or names of hosts that match others"
+		return nil, nil, "its map has regular expressions, or names of hosts that match others"
 	case of != m && of.hasVariables():
-		return nil, fmt.Sprintf("the block on line %d has variables as values", of.line)
+		return nil, nil, fmt.Sprintf("the block on line %d has variables as values", of.line)
 	}
-	networks, why := of.exemptNetworks(value)
+	networks, inside, why := of.exemptNetworks(value, nested)
+	return onAddresses(networks), onAddresses(inside), why
+}
+
+// onAddresses returns conditions on the address, one for each network.
+func onAddresses(networks []netip.Prefix) (on []condition) {
 	for _, network := range networks {
-		exempt = append(exempt, condition{"ip", strings.TrimSuffix(network.String(), "/"+strconv.Itoa(network.Addr().BitLen()))})
+		on = append(on, condition{"ip", strings.TrimSuffix(network.String(), "/"+strconv.Itoa(network.Addr().BitLen()))})
 	}
-	return exempt, why
+	return on
 }
 
 // partly says which network counts although the key is empty for it, as another one in it counts, or returns "".
@@ -46,30 +53,39 @@ func (n *nginx) partly(m *nginxMap) string {
 	return m.partly(func(own string) string { return own })
 }
 
-// exemptNetworks returns the networks of a map for which value returns nothing, or the reason why it cannot.
-func (m *nginxMap) exemptNetworks(value func(string) string) (networks []netip.Prefix, why string) {
+// exemptNetworks returns the networks of a map for which value returns nothing, or the reason why it cannot. If nested it
+// returns those inside of them for which it does not; otherwise it leaves out networks that have others in them.
+func (m *nginxMap) exemptNetworks(value func(string) string, nested bool) (networks, inside []netip.Prefix, why string) {
 	var others []netip.Prefix
 	for _, e := range m.effective() {
 		network, ok := m.network(e.key)
 		switch {
 		case e.key == "default":
 		case e.key == "include":
-			return nil, fmt.Sprintf("the block on line %d includes %s, which is not read: join the files first, as nginx -T prints them", m.line, limit.Shorten(e.value))
+			return nil, nil, fmt.Sprintf("the block on line %d includes %s, which is not read: join the files first, as nginx -T prints them", m.line, limit.Shorten(e.value))
 		case !ok:
-			return nil, fmt.Sprintf("%s in the block on line %d is no address or network", limit.Shorten(e.key), m.line)
+			return nil, nil, fmt.Sprintf("%s in the block on line %d is no address or network", limit.Shorten(e.key), m.line)
 		case value(e.value) != "":
 			others = append(others, network)
 		case len(networks) == maxExempted:
-			return nil, fmt.Sprintf("there are more than %d networks", maxExempted)
+			return nil, nil, fmt.Sprintf("there are more than %d networks", maxExempted)
 		default:
 			networks = append(networks, network)
 		}
 	}
+	for _, other := range others {
+		if slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Bits() < other.Bits() && n.Overlaps(other) }) {
+			inside = append(inside, other)
+		}
+	}
+	if nested && len(inside) <= maxExempted {
+		return networks, inside, ""
+	}
 	counted := func(network netip.Prefix) bool { return slices.ContainsFunc(others, network.Overlaps) }
 	if alone := slices.DeleteFunc(slices.Clone(networks), counted); len(alone) > 0 || len(networks) == 0 {
-		return alone, ""
+		return alone, nil, ""
 	}
-	return nil, m.partly(value)
+	return nil, nil, m.partly(value)
 }
 
 // partly says which network for which value returns nothing has another one in it, or is in one, for which it does not, or
@@ -104,9 +120,19 @@ func (m *nginxMap) exemptMethods() (exempt []condition, why string) {
 	return exempt, ""
 }
 
-// exemptions returns limits that admit the requests whose key is empty, or the reason why there are none.
+// isAlone reports whether no other limit of its place has requests of a limit_req.
+func (n *nginx) isAlone(r *limitRequest) bool {
+	place := r.limit.place()
+	return !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
+		n.compared++
+		return o.imported && o.limit.place() == place && !o.limit.equals(&r.limit) && o.limit.meets(r.limit.when)
+	})
+}
+
+// exemptions returns limits that admit the requests whose key is empty, and those that count some of them all the same, or the
+// reason why there are none.
 func (n *nginx) exemptions(r *limitRequest) (allows []imported, why string) {
-	exempt, why := n.exempted(r.exempting, r.variable)
+	exempt, counted, why := n.exempted(r.exempting, r.variable, r.alone)
 	if line, of := n.countedInside(r); why == "" && len(exempt) > 0 && line > 0 {
 		return nil, fmt.Sprintf("a limit that admits them would lift that of line %d too, in the location on line %d", of, line)
 	}
@@ -114,6 +140,11 @@ func (n *nginx) exemptions(r *limitRequest) (allows []imported, why string) {
 		allow := r.limit.allow()
 		allow.when = append(slices.Clip(allow.when), on)
 		allows = append(allows, allow)
+	}
+	for _, on := range counted {
+		own := r.limit
+		own.id, own.when = own.id+"-"+on.pattern, append(slices.Clip(own.when), on)
+		allows = append(allows, own)
 	}
 	return allows, why
 }
@@ -144,6 +175,11 @@ const maxSeparated = 4
 // separateExempting gives limits groups of their own whose exempt addresses another limit of their group would count, or
 // would not count any more. What takes their place, or whose place they take, does so still, by limits with action: allow.
 func (n *nginx) separateExempting() {
+	for i := range n.requests {
+		if r := &n.requests[i]; r.exempting != nil {
+			r.alone = n.isAlone(r)
+		}
+	}
 	separate := map[string][]*limitRequest{} // by the limit, which several limit_req may have
 	for i := range n.requests {
 		if r := &n.requests[i]; r.imported && n.needsGroup(r) {
@@ -247,7 +283,7 @@ func (n *nginx) addExempted(r *limitRequest) {
 	if m.source == "request_method" {
 		r.remarkOnce("$%s is empty for some methods, by the map on line %d: limits that admit them are of ops that begin with one, such as \"GET /login\"", limit.Shorten(r.variable), m.line)
 	}
-	if partly := n.partly(m); partly != "" {
+	if partly := n.partly(m); partly != "" && !r.alone {
 		n.remark(r.line, "$%s is empty for some requests, by the map on line %d; here those of a network that has others in it count too: %s", limit.Shorten(r.variable), m.line, partly)
 	}
 	for _, allow := range allows {

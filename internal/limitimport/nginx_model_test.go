@@ -54,8 +54,9 @@ func (c *modelConfig) write(format string, args ...any) int {
 
 var modelZones = map[string]string{"a": "$binary_remote_addr", "b": "$binary_remote_addr", "k": "$http_x_key", "g": "$limit_key", "p": "$posts", "c": "$changes"}
 
-// exemptAddr and partlyAddr are addresses for which the key of zone g is empty.
-var exemptAddr, partlyAddr, otherAddr = netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("172.16.0.1"), netip.MustParseAddr("192.0.2.1")
+// exemptAddr and partlyAddr are addresses for which the key of zone g is empty; insideAddr is in the network of the latter, and
+// has one.
+var exemptAddr, partlyAddr, insideAddr, otherAddr = netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("172.16.0.1"), netip.MustParseAddr("172.16.5.1"), netip.MustParseAddr("192.0.2.1")
 
 // drawBlock draws a block, with its limits, and writes it. Inner draws and writes the blocks in it.
 func (c *modelConfig) drawBlock(t *rapid.T, b *modelBlock, begin string, inner func()) {
@@ -203,7 +204,7 @@ func (r *modelRequest) isExemptFrom(l *modelLimit) bool {
 func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
 	var out []*modelRequest
 	for _, server := range c.blocks[0].inner {
-		for i, uri := range slices.Repeat(modelPaths(), 4) {
+		for i, uri := range slices.Repeat(modelPaths(), 5) {
 			r := &modelRequest{uri: server.host + uri, block: server.find(uri), addr: otherAddr, method: "GET"}
 			switch i / len(modelPaths()) {
 			case 1:
@@ -212,6 +213,8 @@ func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
 				r.method = "POST"
 			case 3:
 				r.addr = partlyAddr
+			case 4:
+				r.addr = insideAddr
 			}
 			if !r.block.isDry() {
 				r.nginx = slices.DeleteFunc(slices.Clone(r.block.limiting()), r.isExemptFrom)
