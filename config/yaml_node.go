@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/limitgate/limitgate/limit"
-	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // fields are the allowed entries of a mapping, each with the function that reads it into
@@ -59,7 +58,7 @@ func exampleOf(field string, n *yaml.Node) string {
 	case strings.HasSuffix(field, ".overrides"):
 		return "write {ID: {rate: 500/s}}, with the id of a limit"
 	case strings.Contains(field, ".overrides."):
-		if _, err := bucket.ParseRate(n.Value); err == nil {
+		if limit.IsRate(n.Value) {
 			return "write {rate: " + n.Value + "}"
 		}
 		return "write {rate: 500/s}"
