@@ -99,6 +99,9 @@ func (n *nginx) liftedWith(c *nginxContext) string {
 		return "" // nginx tries no other location for it
 	}
 	for _, o := range n.contexts {
+		if c.keepsRegexp(o) && len(n.longer(c, o.outer)) == 0 {
+			continue // nginx does not try it for these requests
+		}
 		if o.location.isRegexp() && o.server == c.server && o.location.mayMatch(c.location.path) && o.limiting() != nil && !o.isDry() {
 			paths = append(paths, fmt.Sprintf("%s on line %d", limit.Shorten(o.location.path), o.location.line))
 		}

@@ -27,7 +27,7 @@ func (n *nginx) exempted(m *nginxMap, variable string, nested bool) (exempt, cou
 	}
 	switch {
 	case of.source != "" && of.source != "remote_addr":
-		return nil, nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, write by: [%s] in place of [ip] and missing: pass, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
+		return nil, nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, write by: [%s] in place of [ip] and missing: pass, %[2]s: {hash: true} under dimensions, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
 	case of != m && m.hasPatterns():
 		return nil, nil, "its map has regular expressions, or names of hosts that match others"
 	case of != m && of.hasVariables():

@@ -185,8 +185,11 @@ func (n *nginx) remarkShared() {
 	for _, name := range slices.Sorted(maps.Keys(n.uses)) {
 		if lines := n.uses[name]; len(lines) > 1 {
 			of := "the limit_req on " + listOfLines(lines) + " share"
-			if slices.Max(lines) == lines[0] && n.isInherited(name, lines[0]) {
+			switch one := slices.Max(lines) == lines[0]; {
+			case one && n.isInherited(name, lines[0]):
 				of = "the locations that inherit this limit_req share"
+			case one:
+				of = "several limit_req of this line share"
 			}
 			n.remark(lines[0], "%s the units of zone %s in nginx; here each has its own, so that they admit more together", of, limit.Shorten(name))
 		}
