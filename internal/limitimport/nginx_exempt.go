@@ -21,10 +21,7 @@ func (n *nginx) exempted(m *nginxMap, variable string, nested bool) (exempt, cou
 		exempt, why = m.exemptMethods()
 		return exempt, nil, why
 	}
-	of, value := m, func(own string) string { return own }
-	if outer := n.maps[m.source]; outer != nil {
-		of, value = outer, m.value
-	}
+	of, value := n.addresses(m)
 	switch {
 	case of.source != "" && of.source != "remote_addr":
 		return nil, nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, write by: [%s] in place of [ip] and missing: pass, %[2]s: {hash: true} under dimensions, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
@@ -47,10 +44,17 @@ func onAddresses(networks []netip.Prefix) (on []condition) {
 
 // partly says which network counts although the key is empty for it, as another one in it counts, or returns "".
 func (n *nginx) partly(m *nginxMap) string {
+	of, value := n.addresses(m)
+	return of.partly(value)
+}
+
+// addresses returns the map whose keys are the addresses for a key, and the key for each of its values: m itself, or the map
+// that m reads.
+func (n *nginx) addresses(m *nginxMap) (of *nginxMap, value func(string) string) {
 	if outer := n.maps[m.source]; outer != nil {
-		return outer.partly(m.value)
+		return outer, m.value
 	}
-	return m.partly(func(own string) string { return own })
+	return m, func(own string) string { return own }
 }
 
 // exemptNetworks returns the networks of a map for which value returns nothing, or the reason why it cannot. If nested it
@@ -78,7 +82,10 @@ func (m *nginxMap) exemptNetworks(value func(string) string, nested bool) (netwo
 			inside = append(inside, other)
 		}
 	}
-	if nested && len(inside) <= maxExempted {
+	switch {
+	case nested && len(inside) > maxExempted:
+		return nil, nil, fmt.Sprintf("there are more than %d networks in these", maxExempted)
+	case nested:
 		return networks, inside, ""
 	}
 	counted := func(network netip.Prefix) bool { return slices.ContainsFunc(others, network.Overlaps) }
