@@ -30,8 +30,8 @@ func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {
 }
 
 // liftedBy returns the advice to lift limits of a plugin that Kong leaves out for p, or "" if a limit would be
-// lifted too that Kong has there. p has no limit for requests without its dimensions, so that it is not for the
-// import to lift others of them.
+// lifted too that Kong has there. The import does not write these itself: a request without the dimensions of p
+// would have no limit.
 func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
 	var allows []imported
 	for _, left := range lefts {
@@ -52,7 +52,7 @@ func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
 		allow.write(&b, "")
 		places[allow.section()] = append(places[allow.section()], strings.TrimSpace(b.String()))
 	}
-	advice, begin := "", ": to lift it there, write "
+	advice, begin := "", ": "+liftThere
 	for _, section := range slices.Sorted(maps.Keys(places)) {
 		advice += begin + strings.Join(places[section], " and ") + " in " + section
 		begin = " and "

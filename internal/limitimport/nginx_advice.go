@@ -91,8 +91,8 @@ func (n *nginx) otherServers(allow *imported, c *nginxContext) *limitRequest {
 	return nil
 }
 
-// liftedWith names the locations of regular expressions for some of whose requests the limit of r is lifted too if it is for a
-// location, and which have limits in nginx, or returns "".
+// liftedWith names the locations of regular expressions, with limits in nginx, for some of whose requests a limit is lifted too
+// if it is lifted for a location, or returns "".
 func (n *nginx) liftedWith(c *nginxContext) string {
 	var paths []string
 	if c.location.modifier == "=" {

@@ -18,7 +18,7 @@ func (n *nginx) inheritToInner() {
 			continue
 		}
 		for outer := inner.outer; outer != nil; outer = outer.outer {
-			if outer.limits > 0 && outer.divided && n.haveOneKey(outer, inner) && slices.Equal(n.conditions(outer), n.conditions(inner)) {
+			if outer.limits > 0 && outer.divided && slices.Equal(n.conditions(outer), n.conditions(inner)) && n.haveOneKey(outer, inner) {
 				moved[outer] = nil
 			}
 		}
