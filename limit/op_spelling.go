@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -152,14 +153,16 @@ func (p parsedOp) means(pattern string, held bool, s *OpSpelling) bool {
 		path, want.path = strings.TrimRight(path, " /"), strings.TrimRight(want.path, "/")
 		same = path == want.path || !held && strings.EqualFold(path, want.path)
 	}
-	reason := p.differenceFrom(want)
-	if param, other := differentParam(path, want.path); !same && !isPrefix && param != "" {
-		same, reason = true, "it has the parameter "+Shorten(param)+" in place of "+Shorten(other)
+	reason := ""
+	if !same && !isPrefix {
+		if param, other := differentParam(path, want.path); param != "" {
+			same, reason = true, "it has the parameter "+Shorten(param)+" in place of "+Shorten(other)
+		}
 	}
 	if !same || isPrefix && want.path == "" && p.method == "" {
 		return false
 	}
-	*s = OpSpelling{Meant: text + rest, Condition: pattern, Reason: reason}
+	*s = OpSpelling{Meant: text + rest, Condition: pattern, Reason: cmp.Or(reason, p.differenceFrom(want))}
 	return true
 }
 
