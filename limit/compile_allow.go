@@ -128,9 +128,9 @@ func (c *compiler) countsAllowed(a, b *Limit) bool {
 		canMeet(a, b) && !a.hasOwn(b) && !c.allowed(a, b) && (!b.namesTenant() || a.namesTenant())
 }
 
-// warnAllow warns if a allows requests, and b counts some of them all the same, and others too: it is more specific. If
+// noteAllow notes that a allows requests, and b counts some of them all the same, and others too: it is more specific. If
 // it is of another group, one note of the file says so. Level has the limits of the level.
-func (c *compiler) warnAllow(a, b *Limit, level []*Limit) bool {
+func (c *compiler) noteAllow(a, b *Limit, level []*Limit) bool {
 	if a.Action != ActionAllow || takesPlace(a, b) || compareRank(a, b) == 0 && a.Group == b.Group || b.within(a) || c.allowed(a, b) {
 		return false // equally specific ones are an error already
 	}

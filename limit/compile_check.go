@@ -200,7 +200,7 @@ func (c *compiler) warnPairs() {
 			if b.Action != ActionLimit || a.Mode != b.Mode || a == b || !canMeet(a, b) {
 				continue
 			}
-			if c.warnPlace(a, b) || c.warnAllow(a, b, level) {
+			if c.warnPlace(a, b) || c.noteAllow(a, b, level) {
 				break
 			}
 			if lifted == nil && a.liftsOther(b) {
