@@ -48,9 +48,7 @@ func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
 			advised = at
 			continue
 		}
-		var b strings.Builder
-		allow.write(&b, "")
-		places[allow.section()] = append(places[allow.section()], strings.TrimSpace(b.String()))
+		places[allow.section()] = append(places[allow.section()], allow.line())
 	}
 	advice, begin := "", ": "+liftThere
 	for _, section := range slices.Sorted(maps.Keys(places)) {

@@ -276,6 +276,13 @@ func (l *imported) write(b *strings.Builder, indent string) {
 	}
 }
 
+// line returns a limit as a line of a limits file.
+func (l *imported) line() string {
+	var b strings.Builder
+	l.write(&b, "")
+	return strings.TrimSpace(b.String())
+}
+
 // passing returns pass for a limit that counts by a dimension which requests may lack, so that it is said to be meant, or "".
 func (l *imported) passing() string {
 	for _, dim := range l.by {

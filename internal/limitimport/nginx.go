@@ -20,7 +20,7 @@ func Nginx(content []byte) (Result, error) {
 	if slices.ContainsFunc(words, nginxWord.isOfKubernetes) {
 		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
 	}
-	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, ranks: map[nginxRank]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1, "server_name": 1}}
+	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1, "server_name": 1}}
 	err = n.file(words)
 	if errors.Is(err, errNginxEnd) && bytes.Contains(content, []byte("_format_version:")) {
 		err = fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
@@ -31,6 +31,7 @@ func Nginx(content []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	n.dropRepeated()
 	n.inheritToInner()
 	n.findModes()
 	n.readLimits()
@@ -72,8 +73,10 @@ type limitRequest struct {
 	general   []string // remarks that hold of the whole configuration, each said once
 
 	imported bool
-	limit    imported // that it becomes, if it is imported
-	allows   bool     // beside the limit is one that admits its requests
+	limit    imported        // that it becomes, if it is imported
+	counts   []*nginxContext // those whose requests its limit counts in nginx
+	repeated *limitRequest   // of an outer context, whose limit it has, or nil
+	allows   bool            // beside the limit is one that admits its requests
 
 	variable  string     // the key, if it is one that a map makes of the address of the client
 	exempting *nginxMap  // the map, if it leaves that empty for some addresses alone
@@ -119,21 +122,14 @@ type nginx struct {
 	server    *server
 	servers   int
 	context   *nginxContext
-	contexts  []*nginxContext // all contexts
-	serversBy string          // the dimension of conditions on servers, "" until it is needed
-	hosts     map[string]int  // how many servers have a host, made when all are read
-	ranks     map[nginxRank]int
+	contexts  []*nginxContext      // all contexts
+	serversBy string               // the dimension of conditions on servers, "" until it is needed
+	hosts     map[string]int       // how many servers have a host, made when all are read
 	maps      map[string]*nginxMap // by the variable
 	compared  int                  // pairs of limits, for remarks
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names
-}
-
-// nginxRank is the limits of a context that would take the places of each other.
-type nginxRank struct {
-	context *nginxContext
-	place   string
 }
 
 // maxNginxDepth bounds the blocks in each other.

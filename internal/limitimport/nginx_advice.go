@@ -32,7 +32,7 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 	if other := n.otherServers(&allow, c); other != nil {
 		return fmt.Sprintf("%s: a limit that lifts it lifts that of line %d too", writeLimit, other.line)
 	}
-	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.context.counted, counted) || n.sharesHost(c.server) && n.hostOf(c.server) != "" {
+	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.counts, counted) || n.sharesHost(c.server) && n.hostOf(c.server) != "" {
 		return writeLimit
 	}
 	if at := n.notImported(c); at > 0 {
@@ -46,9 +46,7 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 	if at, known := n.nameAdvised(&allow, line); known {
 		return fmt.Sprintf("the limit advised on line %d takes its place there too", at)
 	}
-	var b strings.Builder
-	allow.write(&b, "")
-	text := strings.TrimSpace(b.String())
+	text := allow.line()
 	if beside == nil || c.isDry() { // in dry run nginx denies nothing there
 		return liftThere + text + n.liftedWith(c)
 	}
@@ -151,11 +149,11 @@ func (n *nginx) countedBeside(allow *imported, r *limitRequest, c *nginxContext,
 	place := r.limit.place()
 	for i := range n.requests {
 		o := &n.requests[i]
-		if n.compared++; !o.imported || o.limit.place() != place || o.limit.equals(&r.limit) || !slices.ContainsFunc(o.context.counted, counted) {
+		if n.compared++; !o.imported || o.limit.place() != place || o.limit.equals(&r.limit) || !slices.ContainsFunc(o.counts, counted) {
 			continue
 		}
 		switch {
-		case slices.Contains(o.context.counted, c):
+		case slices.Contains(o.counts, c):
 			beside = o
 		case !o.limit.takesPlaceOf(allow):
 			return nil, true

@@ -7,6 +7,8 @@ import (
 
 // addLimits adds the limits of all limit_req, and the remarks on these.
 func (n *nginx) addLimits() {
+	n.groupLimits()
+	n.mergeRepeated()
 	n.leaveOutTied()
 	n.separateExempting()
 	places := map[string]bool{}

@@ -164,10 +164,10 @@ func (n *nginx) countedInside(r *limitRequest) (line, of int) {
 		if !o.imported || o.context == r.context || !r.limit.takesPlaceOf(&o.limit) {
 			continue
 		}
-		for _, c := range o.context.counted {
+		for _, c := range o.counts {
 			n.compared++
 			matches := r.limit.covers(n.region(c)) || c.location.isRegexp() && c.server == r.server && c.location.mayMatch(r.context.location.path)
-			if matches && !slices.Contains(r.context.counted, c) {
+			if matches && !slices.Contains(r.counts, c) {
 				return c.line, o.line
 			}
 		}

@@ -12,13 +12,13 @@ const maxInherited = 1000
 // inside has the same requests by its conditions, and limit_req of its own with the same key: those of a server beside a location /, whose
 // limit would take the place of theirs everywhere. It is the same configuration to nginx.
 func (n *nginx) inheritToInner() {
-	moved := map[*nginxContext][]*nginxContext{}
+	byContext, moved := n.byContext(), map[*nginxContext][]*nginxContext{}
 	for _, inner := range n.contexts {
-		if inner.limits == 0 || inner.location.isRegexp() {
+		if inner.limits == 0 || inner.location.isRegexp() || inner.isAnswered() {
 			continue
 		}
 		for outer := inner.outer; outer != nil; outer = outer.outer {
-			if outer.limits > 0 && outer.divided && slices.Equal(n.conditions(outer), n.conditions(inner)) && n.haveOneKey(outer, inner) {
+			if outer.limits > 0 && outer.divided && slices.Equal(n.conditions(outer), n.conditions(inner)) && n.haveOneKey(byContext[outer], byContext[inner]) {
 				moved[outer] = nil
 			}
 		}
@@ -44,18 +44,18 @@ func (n *nginx) inheritToInner() {
 	}
 }
 
-// haveOneKey reports whether a limit_req of a context counts by the same as one of another context, whose place it would take.
-func (n *nginx) haveOneKey(outer, inner *nginxContext) bool {
+// haveOneKey reports whether a limit_req of a context counts by the same as one of an outer context, whose place it would take.
+// A limit_req that both have takes no place.
+func (n *nginx) haveOneKey(outer, inner []*limitRequest) bool {
 	keys := map[string]bool{}
-	for i := range n.requests {
-		r := &n.requests[i]
-		if z := n.zones[r.zone]; r.context == outer && z != nil {
+	for _, r := range outer {
+		if z := n.zones[r.zone]; z != nil && !hasSame(inner, r) {
 			keys[z.key] = true
 		}
 	}
-	return slices.ContainsFunc(n.requests, func(r limitRequest) bool {
+	return slices.ContainsFunc(inner, func(r *limitRequest) bool {
 		z := n.zones[r.zone]
-		return r.context == inner && z != nil && keys[z.key]
+		return z != nil && keys[z.key] && !hasSame(outer, r)
 	})
 }
 

@@ -1,7 +1,6 @@
 package limitimport
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,10 +47,6 @@ func (n *nginx) read(r *limitRequest) bool {
 	}
 	if r.context.isDry() && r.context.watched && r.context.enforced {
 		r.remark("limit_req_dry_run is on for some requests and off for others: the limit is enforced here, for all of them")
-	}
-	rank := nginxRank{r.context, l.place()}
-	if n.ranks[rank]++; n.ranks[rank] > 1 {
-		l.group = fmt.Sprintf("%s-%d", cmp.Or(l.group, "nginx"), n.ranks[rank])
 	}
 	if r.delays && r.burst > 0 {
 		r.remarkOnce("nginx holds requests of a burst back, unless nodelay is set; here those of the burst are admitted at once, and more are told when to come back")

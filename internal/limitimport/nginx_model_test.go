@@ -32,10 +32,20 @@ type modelBlock struct {
 
 // modelLimit is a limit_req. Its burst is its number in the configuration, by which the file's limit is known.
 type modelLimit struct {
-	zone   string
-	number int64
-	line   int
-	block  *modelBlock
+	zone     string
+	number   int64
+	line     int
+	repeated []int // the lines of blocks inside that repeat it
+	block    *modelBlock
+}
+
+// isAt reports whether a limit_req is on a line.
+func (l *modelLimit) isAt(line int) bool { return l.line == line || slices.Contains(l.repeated, line) }
+
+// isNamed reports whether a text is one of its lines.
+func (l *modelLimit) isNamed(line string) bool {
+	n, err := strconv.Atoi(line)
+	return err == nil && l.isAt(n)
 }
 
 // modelConfig writes blocks.
@@ -72,7 +82,21 @@ func (c *modelConfig) drawBlock(t *rapid.T, b *modelBlock, begin string, inner f
 		c.write("return 204;")
 	}
 	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "limits") {
+		if outer := b.outer; outer != nil && rapid.IntRange(0, 3).Draw(t, "repeats") == 0 {
+			if limits := outer.limiting(); len(limits) > 0 {
+				l := rapid.SampledFrom(limits).Draw(t, "repeated")
+				if b.has(l.zone) {
+					continue
+				}
+				l.repeated = append(l.repeated, c.write("limit_req zone=%s burst=%d nodelay;", l.zone, l.number))
+				b.limits = append(b.limits, l)
+				continue
+			}
+		}
 		l := &modelLimit{zone: rapid.SampledFrom([]string{"a", "a", "b", "k", "g", "p", "c"}).Draw(t, "zone"), number: int64(len(c.limits) + 1), block: b}
+		if b.has(l.zone) {
+			continue
+		}
 		l.line = c.write("limit_req zone=%s burst=%d nodelay;", l.zone, l.number)
 		b.limits, c.limits = append(b.limits, l), append(c.limits, l)
 	}
@@ -116,6 +140,11 @@ func drawConfig(t *rapid.T) *modelConfig {
 		}
 	})
 	return c
+}
+
+// has reports whether a block has a limit_req of a zone: nginx refuses a second one.
+func (b *modelBlock) has(zone string) bool {
+	return slices.ContainsFunc(b.limits, func(l *modelLimit) bool { return l.zone == zone })
 }
 
 // find returns the block whose settings a request has, as nginx finds it.
@@ -256,17 +285,17 @@ func (c *modelConfig) explained(r *modelRequest, l *modelLimit, remarks []Remark
 		answers := answersText.FindStringSubmatch(m.Text)
 		switch {
 		case answers != nil:
-			return extra && r.block.isIn(m.Line) && answers[1] == strconv.Itoa(l.line)
+			return extra && r.block.isIn(m.Line) && l.isNamed(answers[1])
 		case beside != nil && m.Line == r.block.line:
 			return !extra || beside[4] == l.zone && c.hasLimit(beside[2], l)
 		case leftOut != nil && extra:
-			return leftOut[2] == strconv.Itoa(l.line) && slices.ContainsFunc(r.block.limiting(), func(o *modelLimit) bool { return o.line == m.Line })
+			return l.isNamed(leftOut[2]) && slices.ContainsFunc(r.block.limiting(), func(o *modelLimit) bool { return o.isAt(m.Line) })
 		case strings.Contains(m.Text, "is empty for some requests"), strings.Contains(m.Text, "for which it is empty count too"):
-			return extra && m.Line == l.line && r.isExemptFrom(l)
+			return extra && l.isAt(m.Line) && r.isExemptFrom(l)
 		case strings.Contains(m.Text, "limit_req_dry_run is on for some requests"), strings.Contains(m.Text, "enforced for the same requests"):
 			return extra
 		}
-		return !extra && m.Line == l.line && strings.Contains(m.Text, "is not imported")
+		return !extra && l.isAt(m.Line) && strings.Contains(m.Text, "is not imported")
 	})
 }
 
@@ -275,7 +304,7 @@ func (c *modelConfig) isTrue(m Remark, requests []*modelRequest) bool {
 	beside, leftOut := besideText.FindStringSubmatch(m.Text), leftOutText.FindStringSubmatch(m.Text)
 	if answers := answersText.FindStringSubmatch(m.Text); answers != nil {
 		return slices.ContainsFunc(requests, func(r *modelRequest) bool {
-			return r.block.isIn(m.Line) && slices.ContainsFunc(slices.Concat(r.enforced, r.shadow), func(l *modelLimit) bool { return strconv.Itoa(l.line) == answers[1] })
+			return r.block.isIn(m.Line) && slices.ContainsFunc(slices.Concat(r.enforced, r.shadow), func(l *modelLimit) bool { return l.isNamed(answers[1]) })
 		})
 	}
 	if beside == nil && leftOut == nil {
@@ -290,12 +319,22 @@ func (c *modelConfig) isTrue(m Remark, requests []*modelRequest) bool {
 			return slices.ContainsFunc(r.nginx, func(l *modelLimit) bool { return !slices.Contains(r.enforced, l) })
 		case beside != nil:
 			return slices.ContainsFunc(here, func(l *modelLimit) bool {
-				return l.zone == beside[4] && c.hasLimit(beside[2], l) && !slices.Contains(r.nginx, l)
+				return l.zone == beside[4] && c.hasLimit(beside[2], l) && (countOf(here, l) > countOf(r.nginx, l) || !slices.Contains(r.enforced, l))
 			})
 		}
-		return slices.ContainsFunc(r.block.limiting(), func(l *modelLimit) bool { return l.line == m.Line }) &&
-			slices.ContainsFunc(here, func(l *modelLimit) bool { return strconv.Itoa(l.line) == leftOut[2] })
+		return slices.ContainsFunc(r.block.limiting(), func(l *modelLimit) bool { return l.isAt(m.Line) }) &&
+			slices.ContainsFunc(here, func(l *modelLimit) bool { return l.isNamed(leftOut[2]) })
 	})
+}
+
+// countOf returns how often a limit is one of several: where a block repeats it, it may count a request twice here.
+func countOf(limits []*modelLimit, l *modelLimit) (n int) {
+	for _, o := range limits {
+		if o == l {
+			n++
+		}
+	}
+	return n
 }
 
 // TestNginxModel draws configurations, and compares which limits nginx and the file enforce for example

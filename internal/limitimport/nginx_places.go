@@ -53,7 +53,7 @@ func (n *nginx) byContext() map[*nginxContext][]*limitRequest {
 // beside the inner one.
 func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest) {
 	counts := func(c *nginxContext) bool { return n.counts(&outer.limit, n.region(c)) }
-	if !outer.imported || isOneOf(outer, beside) || !slices.ContainsFunc(inner.context.counted, counts) {
+	if !outer.imported || outer.repeated != nil || isOneOf(outer, beside) || !slices.ContainsFunc(inner.context.counted, counts) {
 		return
 	}
 	how := "both count"
@@ -76,7 +76,7 @@ func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest
 // isOneOf reports whether the limit of a limit_req is that of one of others.
 func isOneOf(r *limitRequest, others []*limitRequest) bool {
 	return slices.ContainsFunc(others, func(o *limitRequest) bool {
-		return o == r || r.isInheritedWith(o) || o.imported && o.limit.equals(&r.limit)
+		return o == r || r.isInheritedWith(o) || o.imported && o.limit.equals(&r.limit) || !o.imported && r.repeats(o) && o.context.enforced == r.context.enforced
 	})
 }
 
@@ -177,7 +177,10 @@ func (n *nginx) remarkBesideOf(r *limitRequest, c *nginxContext, region []condit
 // it here, as the limit that admits those of r is more specific.
 func (n *nginx) isAdmittedBy(r, other *limitRequest, region []condition) bool {
 	allow := r.limit.allow()
-	return n.counts(&allow, region) && (!other.imported || other.limit.place() == allow.place() && !other.limit.shadow && allow.compareRank(&other.limit) < 0)
+	if other.limit.place() != allow.place() || other.imported && (other.limit.shadow || allow.compareRank(&other.limit) >= 0) {
+		return false
+	}
+	return n.counts(&allow, region)
 }
 
 // remarkShared remarks on limits that were imported of several limit_req with one zone.
@@ -191,9 +194,40 @@ func (n *nginx) remarkShared() {
 			case one:
 				of = "several limit_req of this line share"
 			}
-			n.remark(lines[0], "%s the units of zone %s in nginx; here each has its own, so that they admit more together", of, limit.Shorten(name))
+			n.remark(lines[0], "%s the units of zone %s in nginx; here each has its own, so that they admit more together%s", of, limit.Shorten(name), n.shareAgain(name, lines[0]))
 		}
 	}
+}
+
+// shareAgain says how the limits of a zone admit no more than in nginx: by one limit, if no other one has its place, or by parts
+// of the rate. Line is that of the remark.
+func (n *nginx) shareAgain(zone string, line int) string {
+	parts := "; where that matters, give each of them a part of the rate"
+	var first *limitRequest
+	for i := range n.requests {
+		r := &n.requests[i]
+		switch {
+		case r.zone != zone || !r.imported:
+			continue
+		case first == nil:
+			first = r
+		}
+		if r.burst != first.burst || r.limit.shadow || r.exempting != nil || r.limit.group != "" || !n.hasPlace(r) {
+			return parts
+		}
+	}
+	one := imported{id: zone, by: first.limit.by, when: []condition{{"zone", zone}}, rate: first.limit.rate, burst: first.limit.burst, missing: first.limit.missing}
+	n.nameAdvised(&one, line)
+	n.advised = append(n.advised, one.when...)
+	return "; where that matters, write one in their place, " + one.line() + ", and services send DIM zone " + quoted(zone) + " with the requests of these blocks"
+}
+
+// hasPlace reports whether only limits of its zone have the place of a limit_req.
+func (n *nginx) hasPlace(r *limitRequest) bool {
+	return !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
+		n.compared++
+		return o.imported && o.zone != r.zone && slices.Equal(o.limit.by, r.limit.by)
+	})
 }
 
 // isInherited reports whether limits of a zone are of one limit_req that locations inherit.
