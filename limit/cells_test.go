@@ -94,25 +94,25 @@ func TestCompileForCells(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		spec   RuleSpec
-		whole  string
+		says   string  // of a cell
 		count  []int64 // of each cell
 		bucket []int64
 		raised bool
 	}{
-		{"token bucket", RuleSpec{Rate: Text{"100/s", 1}, Burst: Text{"200", 1}}, "100/s burst 200", []int64{34, 33, 33}, []int64{67, 67, 66}, false},
-		{"window", RuleSpec{Rate: Text{"600/m", 1}, Algorithm: Text{"sliding_window", 1}}, "600/m", []int64{200, 200, 200}, []int64{200, 200, 200}, false},
-		{"calendar", RuleSpec{Rate: Text{"10/month", 1}, Algorithm: Text{"fixed_window", 1}}, "10/month UTC", []int64{4, 3, 3}, []int64{4, 3, 3}, false},
-		{"slots", RuleSpec{Slots: Text{"20", 1}, Algorithm: Text{"concurrency", 1}}, "20 slots", []int64{7, 7, 6}, []int64{7, 7, 6}, false},
-		{"fewer than cells", RuleSpec{Rate: Text{"2/s", 1}}, "2/s burst 2", []int64{1, 1, 1}, []int64{1, 1, 1}, true},
-		{"a large cost", RuleSpec{Rate: Text{"100/s", 1}, MaxCost: Text{"50", 1}}, "100/s burst 100", []int64{34, 33, 33}, []int64{50, 50, 50}, true},
-		{"a large cost in a window", RuleSpec{Rate: Text{"90/m", 1}, Algorithm: Text{"fixed_window", 1}, Cost: Text{"45", 1}}, "90/m", []int64{45, 45, 45}, []int64{45, 45, 45}, true},
+		{"token bucket", RuleSpec{Rate: Text{"100/s", 1}, Burst: Text{"200", 1}}, "100/s burst 200, %d of it in this cell", []int64{34, 33, 33}, []int64{67, 67, 66}, false},
+		{"window", RuleSpec{Rate: Text{"600/m", 1}, Algorithm: Text{"sliding_window", 1}}, "600/m, %d of it in this cell", []int64{200, 200, 200}, []int64{200, 200, 200}, false},
+		{"calendar", RuleSpec{Rate: Text{"10/month", 1}, Algorithm: Text{"fixed_window", 1}}, "10/month UTC, %d of it in this cell", []int64{4, 3, 3}, []int64{4, 3, 3}, false},
+		{"slots", RuleSpec{Slots: Text{"20", 1}, Algorithm: Text{"concurrency", 1}}, "20 slots, %d of it in this cell", []int64{7, 7, 6}, []int64{7, 7, 6}, false},
+		{"fewer than cells", RuleSpec{Rate: Text{"2/s", 1}}, "2/s burst 2, %d of it in this cell", []int64{1, 1, 1}, []int64{1, 1, 1}, true},
+		{"a large cost", RuleSpec{Rate: Text{"100/s", 1}, MaxCost: Text{"50", 1}}, "100/s burst 100, %d of it in this cell, max_cost 50", []int64{34, 33, 33}, []int64{50, 50, 50}, true},
+		{"a large cost in a window", RuleSpec{Rate: Text{"90/m", 1}, Algorithm: Text{"fixed_window", 1}, Cost: Text{"45", 1}}, "90/m, %d of it in this cell, cost 45", []int64{45, 45, 45}, []int64{45, 45, 45}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i, l := range compileCells(t, c.spec, 1, 1, 1) {
 				if l.Rate.Count != c.count[i] || l.Params.Capacity != c.bucket[i] || l.RoundedUp != c.raised {
 					t.Errorf("cell %d has %d and a bucket of %d, raised %v", i, l.Rate.Count, l.Params.Capacity, l.RoundedUp)
 				}
-				if want := fmt.Sprintf("%s, %d of it in this cell", c.whole, c.count[i]); l.Describe() != want {
+				if want := fmt.Sprintf(c.says, c.count[i]); l.Describe() != want {
 					t.Errorf("cell %d says %q, not %q", i, l.Describe(), want)
 				}
 				whole := compileOne(t, c.spec, CompileOptions{})

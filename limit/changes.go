@@ -188,7 +188,7 @@ func differences(was, is *Limit) (all []string) {
 	for _, d := range []struct{ name, was, is string }{
 		{"mode ", was.DescribeMode(), is.DescribeMode()},
 		{"warn ", cmp.Or(was.DescribeWarn(), "never"), cmp.Or(is.DescribeWarn(), "never")},
-		{"", was.Describe(), is.Describe()},
+		{"", was.describeRate(), is.describeRate()},
 		{"on_error ", was.OnError.String(), is.OnError.String()},
 		{"algorithm ", was.Params.Algorithm.String(), is.Params.Algorithm.String()},
 		{"by ", orNone(was.Level()), orNone(is.Level())},

@@ -141,8 +141,20 @@ func (l *Limit) When() []string {
 	return out
 }
 
-// Describe describes the limit in one line: its rate and burst, or its action.
+// Describe describes the limit in one line: its rate, its burst and the cost that it declares, or its action.
 func (l *Limit) Describe() string {
+	switch text := l.describeRate(); {
+	case l.FixedCost > 0:
+		return fmt.Sprintf("%s, cost %d", text, l.FixedCost)
+	case l.MaxCost > 0:
+		return fmt.Sprintf("%s, max_cost %d", text, l.MaxCost)
+	default:
+		return text
+	}
+}
+
+// describeRate describes the rate and the burst of l, or its action.
+func (l *Limit) describeRate() string {
 	if l.Action != ActionLimit {
 		return l.Action.String()
 	}

@@ -28,13 +28,13 @@ tenants:
 // and takes the position of its limit in the plan.
 func TestOverrides(t *testing.T) {
 	for override, want := range map[string]string{
-		`first: {rate: 500/s}`:                                        "first 500/s burst 200, second 9/s burst 9, ip 9/s burst 9",
-		`first: {burst: 300}`:                                         "first 100/s burst 300, second 9/s burst 9, ip 9/s burst 9",
-		`first: {rate: 500/s, burst: 900}`:                            "first 500/s burst 900, second 9/s burst 9, ip 9/s burst 9",
-		`first: {rate: 500/s, algorithm: sliding_window}`:             "first 500/s, second 9/s burst 9, ip 9/s burst 9",
-		`second: {rate: 1/s}`:                                         "first 100/s burst 200, second 1/s burst 1, ip 9/s burst 9",
-		`second: {rate: 1/s, burst: 2}, first: {on_error: closed}`:    "first 100/s burst 200, second 1/s burst 2, ip 9/s burst 9",
-		`second: {mode: shadow}, first: {rate: 300/s, max_cost: 180}`: "first 300/s burst 200, second 9/s burst 9, ip 9/s burst 9",
+		`first: {rate: 500/s}`:                                        "first 500/s burst 200, max_cost 150, second 9/s burst 9, ip 9/s burst 9",
+		`first: {burst: 300}`:                                         "first 100/s burst 300, max_cost 150, second 9/s burst 9, ip 9/s burst 9",
+		`first: {rate: 500/s, burst: 900}`:                            "first 500/s burst 900, max_cost 150, second 9/s burst 9, ip 9/s burst 9",
+		`first: {rate: 500/s, algorithm: sliding_window}`:             "first 500/s, max_cost 150, second 9/s burst 9, ip 9/s burst 9",
+		`second: {rate: 1/s}`:                                         "first 100/s burst 200, max_cost 150, second 1/s burst 1, ip 9/s burst 9",
+		`second: {rate: 1/s, burst: 2}, first: {on_error: closed}`:    "first 100/s burst 200, max_cost 150, second 1/s burst 2, ip 9/s burst 9",
+		`second: {mode: shadow}, first: {rate: 300/s, max_cost: 180}`: "first 300/s burst 200, max_cost 180, second 9/s burst 9, ip 9/s burst 9",
 	} {
 		set, _, err := config.ParseLimits("limits.yaml", fmt.Appendf(nil, overridden, override), limit.CompileOptions{})
 		if err != nil {
