@@ -151,6 +151,9 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	if root.Kind == yaml.ScalarNode && strings.Contains(root.Value, "limit_req") {
 		return "this is a configuration of nginx: limitgate limits import nginx " + plain(d.doc.File)
 	}
+	if root.Kind == yaml.ScalarNode && LooksLikeCode([]byte(root.Value)) {
+		return ErrCode.Error()
+	}
 	if root.Kind != yaml.MappingNode {
 		return "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
 	}

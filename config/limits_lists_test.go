@@ -68,7 +68,7 @@ tenants:
 
 // TestListsUnread checks the warning of a list that no plan includes.
 func TestListsUnread(t *testing.T) {
-	_, warnings, err := config.ParseLimits("limits.yaml", []byte("version: 1\ndefault_plan: p\nplans: {p: [{include: a}]}\nlists:\n  a: []\n  b: []\n"), limit.CompileOptions{})
+	_, warnings, err := config.ParseLimits("limits.yaml", []byte("version: 1\ndefault_plan: p\nplans: {p: [{include: a}, {id: r, by: [tenant], rate: 1/s, on_error: open}]}\nlists:\n  a: []\n  b: []\n"), limit.CompileOptions{})
 	if err != nil || len(warnings) != 1 || warnings[0].Format("f") != "f:6: lists.b: no plan includes it: its limits are not read" {
 		t.Errorf("%v, %v", warnings, err)
 	}

@@ -30,6 +30,9 @@ func ExplainYAML(content []byte, err error) (line int, message string) {
 
 // explainYAML does the same for content that is text.
 func explainYAML(content []byte, err error) (line int, message string) {
+	if LooksLikeCode(content) {
+		return 1, ErrCode.Error()
+	}
 	line, message = causeOf(content, err)
 	return line, notYAML + message
 }

@@ -104,6 +104,8 @@ var yamlMistakeRows = []struct{ name, old, new, want string }{
 	{"text behind ...", "plans:", "... x\nplans:", "3: ... ends a file of YAML"},
 	{"two documents", "plans:", "---\nplans:", "3: a second YAML document begins: one file is one document, so remove the line"},
 	{"no names", "", "version 1", "1: this is no limits file: begin one with version: 1, default_plan: NAME and plans"},
+	{"source code", "", "const l = rateLimit({ windowMs: 900,\n  max: 5 })", "1: it is the source code of a program: limits in code are moved by hand, see docs/moving"},
+	{"a line of source code", "", "import x from 'y'", "1: it is the source code of a program"},
 	{"names behind text", "", "version 1\nplans: {}", `1: a colon is missing between a name and its value: write "version: 1"`},
 	{"names behind a list", "", "[version]\nplans: {}", "2: the lines above are a value that is complete"},
 	{"value missing", "default_plan: free", "default_plan:", "2: default_plan: the value is missing: write one, or remove the line"},

@@ -133,6 +133,9 @@ func (c *compiler) compile() {
 	c.checkReplaces()
 	c.compileRulesets()
 	c.checkDefaults()
+	if len(c.set.Limits) == 0 && len(c.problems) == 0 {
+		c.warn(1, "", "there is no limit: every request is admitted")
+	}
 	c.set.dims = c.usedDims()
 }
 

@@ -298,8 +298,8 @@ func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 		if l.slots {
 			line, field = spec.Slots.Line, "slots"
 		}
-		c.fail(line, field, "a hashed address would be kept for up to %s, longer than privacy.ip_max_ttl (--privacy-ip-max-ttl) allows, %s: shorten the period or the burst, or raise that setting on purpose",
-			micros(lives), micros(c.opts.IPMaxTTL))
+		c.fail(line, field, "a hashed address would be kept for up to %s, and privacy.ip_max_ttl allows %s: shorten the period or the burst, or set --privacy-ip-max-ttl %dh on purpose",
+			micros(lives), micros(c.opts.IPMaxTTL), (lives-1)/time.Hour.Microseconds()+1)
 	}
 }
 

@@ -249,7 +249,8 @@ func failFile(env *environment, flags *flag.FlagSet, err error, usage string) in
 	return fail(env, fmt.Errorf("%s: limitgate %s %s", missing, flags.Name(), usage))
 }
 
-// loadLimits reads a limits file; - is standard input.
+// loadLimits reads a limits file; - is standard input. Without a bound on the time that addresses are kept it accepts any, and
+// warns of a file that a proxy with the usual bound refuses.
 func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
 	var content []byte
 	var err error
@@ -261,7 +262,14 @@ func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limi
 	if err != nil {
 		return nil, nil, err
 	}
-	return config.ParseLimits(path, content, opts)
+	set, warnings, err := config.ParseLimits(path, content, opts)
+	if err == nil && opts.IPMaxTTL == 0 {
+		opts.IPMaxTTL = defaultIPMaxTTL.Microseconds()
+		if _, _, err := config.ParseLimits(path, content, opts); err != nil {
+			fmt.Fprintf(env.stderr, "%s (warning: limitgate serve refuses it without that setting)\n", err)
+		}
+	}
+	return set, warnings, err
 }
 
 func runExplain(_ context.Context, env *environment, args []string) int {

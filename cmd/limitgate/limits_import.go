@@ -31,8 +31,8 @@ all limits that the file would enforce are in shadow mode: they count beside the
 limiter, and deny nothing.
 
 It exits with 0 when the file says everything, 2 when there are such lines, 1 when
-the configuration cannot be read or its limits cannot be used, and 64 when the
-arguments are wrong.`
+the configuration cannot be read, none of its limits is imported or they cannot be
+used, and 64 when the arguments are wrong.`
 
 const defaultTenantKey = "tenant"
 
@@ -83,8 +83,13 @@ func runImport(_ context.Context, env *environment, args []string) int {
 			fmt.Fprintln(env.stderr, "limits that these lines advise need mode: shadow too, as long as the file has it")
 		}
 	}
+	set, _, err := config.ParseLimits("standard output", result.File, limit.CompileOptions{IPMaxTTL: ttl.Microseconds()})
+	if err == nil && len(set.Limits) == 0 {
+		fmt.Fprintln(env.stderr, "no limit is imported, so there is no limits file")
+		return exitError
+	}
 	_, _ = env.stdout.Write(result.File)
-	if _, _, err := config.ParseLimits("standard output", result.File, limit.CompileOptions{IPMaxTTL: ttl.Microseconds()}); err != nil {
+	if err != nil {
 		fmt.Fprintf(env.stderr, "the limits file, which is on standard output, cannot be used as it is:\n%s\n", err)
 		return exitError
 	}

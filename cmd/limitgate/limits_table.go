@@ -44,10 +44,13 @@ type tableArgs struct {
 	whole bool
 }
 
+// defaultIPMaxTTL is the value of the setting privacy.ip_max_ttl if none is given.
+const defaultIPMaxTTL = time.Hour
+
 // ipMaxTTLFlag adds the flag that limits by address are checked against, which must match
 // the setting of the proxies.
 func ipMaxTTLFlag(fs *flag.FlagSet) *time.Duration {
-	return fs.Duration("privacy-ip-max-ttl", time.Hour, "the longest a hashed address may be kept, as proxies have it")
+	return fs.Duration("privacy-ip-max-ttl", defaultIPMaxTTL, "the longest a hashed address may be kept, as proxies have it")
 }
 
 // openTableArgs reads the table, and the file unless its path is empty. IPMaxTTL is an

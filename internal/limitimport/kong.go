@@ -40,7 +40,7 @@ func Kong(content []byte) (Result, error) {
 	}
 	k.addPlugins()
 	if k.plugins == 0 {
-		k.remark(1, "there is no rate-limiting plugin: nothing is imported")
+		k.remark(1, "there is no rate-limiting plugin")
 	}
 	return k.result(), nil
 }

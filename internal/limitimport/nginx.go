@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/limitgate/limitgate/config"
 )
 
 // Nginx imports limit_req_zone and limit_req of an nginx configuration, as
@@ -28,6 +30,9 @@ func Nginx(content []byte) (Result, error) {
 	if errors.Is(err, errNginxEnd) && limitsFile.Match(content) {
 		err = fmt.Errorf("%w; it looks like a limits file: limitgate limits lint FILE", err)
 	}
+	if errors.Is(err, errNginxEnd) && config.LooksLikeCode(content) {
+		err = config.ErrCode
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -37,7 +42,7 @@ func Nginx(content []byte) (Result, error) {
 	n.readLimits()
 	n.addLimits()
 	if len(n.requests) == 0 {
-		n.remark(1, "there is no limit_req: nothing is imported")
+		n.remark(1, "there is no limit_req")
 	}
 	n.remarkShared()
 	n.remarkOuter()
