@@ -49,6 +49,7 @@ func Nginx(content []byte) (Result, error) {
 	n.remarkBeside()
 	n.remarkAnswered()
 	n.remarkDry()
+	n.remarkWatched()
 	return n.result(), nil
 }
 

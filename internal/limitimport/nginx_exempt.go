@@ -269,7 +269,7 @@ func (n *nginx) addExempted(r *limitRequest) {
 	}
 	allows, why := n.exemptions(r)
 	if r.limit.shadow {
-		why = "limit_req_dry_run is on"
+		return // remarkWatched
 	}
 	if why != "" {
 		n.remark(r.line, "$%s is the address of the client or empty, by the map on line %d; here requests for which it is empty count too: %s", limit.Shorten(r.variable), m.line, why)
@@ -296,6 +296,29 @@ func (n *nginx) addExempted(r *limitRequest) {
 	for _, allow := range allows {
 		n.draft.add(allow)
 	}
+}
+
+// remarkWatched remarks on limits in shadow mode that watch requests for which their key is empty, as no limit admits these.
+func (n *nginx) remarkWatched() {
+	for i := range n.requests {
+		r := &n.requests[i]
+		if !r.imported || r.exempting == nil || !r.limit.shadow {
+			continue
+		}
+		exempt, _, why := n.exempted(r.exempting, r.variable, r.alone)
+		watched := func(on condition) bool { return n.isWatched(r, append(slices.Clip(r.limit.when), on)) }
+		if why != "" || slices.ContainsFunc(exempt, watched) {
+			n.remark(r.line, "$%s is the address of the client or empty, by the map on line %d; here the limit, in shadow mode, watches requests too for which it is empty, and denies none", limit.Shorten(r.variable), r.exempting.line)
+		}
+	}
+}
+
+// isWatched reports whether no other limit of the file takes the place of that of a limit_req for all requests of a region.
+func (n *nginx) isWatched(r *limitRequest, region []condition) bool {
+	return !slices.ContainsFunc(n.shared, func(o imported) bool {
+		n.compared++
+		return o.takesPlaceOf(&r.limit) && o.covers(region)
+	})
 }
 
 // liftedToo returns a limit_req whose limit an allow for the one of r would lift, although nginx counts its requests, or
