@@ -67,6 +67,6 @@ func (c *changeLog) compare() bool {
 	if t, _ := set.Trial(); t != nil {
 		trial = t.Version
 	}
-	c.log.Info(reloaded, "by", byTableChange, "version", set.Version, "source", c.source, "trial", trial, "changes", strings.Join(changes, "; "))
+	c.log.Info(reloaded, append(describeReload(byTableChange, set.Version, c.source, trial), "changes", strings.Join(changes, "; "))...)
 	return true
 }

@@ -54,11 +54,20 @@ func reload(source limitsSource, by string, log *slog.Logger) error {
 		log.Error("failed to reload the limits, keeping the last good ones", "by", by, "version", st.Version, "error", err)
 	case before.Error == "" && source.LogsChanges():
 	case st.Version != before.Version || st.Trial != before.Trial || before.Error != "":
-		logReload(log, before.Error, set, source.Set(), "by", by, "version", st.Version, "source", st.Source, "trial", st.Trial)
+		logReload(log, before.Error, set, source.Set(), describeReload(by, st.Version, st.Source, st.Trial)...)
 	case by == bySignal:
 		log.Info("limits are unchanged", "by", by, "version", st.Version)
 	}
 	return err
+}
+
+// describeReload returns the attributes of the line about a reload. Trial describes limits on trial, or is "".
+func describeReload(by, version, source, trial string) []any {
+	attrs := []any{"by", by, "version", version, "source", source}
+	if trial != "" {
+		attrs = append(attrs, "trial", trial)
+	}
+	return attrs
 }
 
 // logReload logs the changes from one set to the next. Failed is the error before. The line is a warning if there are

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -133,6 +134,29 @@ func TestReloadOfTable(t *testing.T) {
 	}
 }
 
+// silent is a table that cannot be read.
+type silent struct{}
+
+func (silent) Scan(context.Context) ([]table.Item, error) { return nil, errors.New("no answer") }
+
+// TestStatusOfTable: an item that cannot be used does not hide that the table cannot be read.
+func TestStatusOfTable(t *testing.T) {
+	src := gated(t, `{"revision":0}`, gateItems()...)
+	src.follower = catalog.NewSyncer(src.Catalog, silent{}, nil, "", nil)
+	bad := gateItem("TENANT#acme", `{"plan": "none"}`)
+	bad.Version = 2
+	src.Apply([]table.Item{bad})
+	if got := src.Status().Error; !strings.HasPrefix(got, "TENANT#acme, version 2: ") {
+		t.Errorf("a bad item: %q", got)
+	}
+	if err := src.follower.Refresh(t.Context()); err == nil {
+		t.Fatal("the table was read")
+	}
+	if got := src.Status().Error; !strings.HasPrefix(got, "no answer; TENANT#acme, version 2: ") {
+		t.Errorf("a bad item of a table that cannot be read: %q", got)
+	}
+}
+
 // TestTableChanges: changes of a table are logged, those of a pause in one line, and none twice.
 func TestTableChanges(t *testing.T) {
 	var out syncbuffer.Buffer
@@ -159,7 +183,7 @@ func TestTableChanges(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `msg="limits reloaded" by="change of the table"`) || !strings.Contains(got, `source=dynamodb://limits trial="" changes="tenant beta is new"`) {
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `msg="limits reloaded" by="change of the table"`) || !strings.Contains(got, `source=dynamodb://limits changes="tenant beta is new"`) {
 		t.Errorf("logged %s", got)
 	}
 }

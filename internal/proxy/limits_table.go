@@ -1,13 +1,14 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -160,16 +161,22 @@ func (t *tableSource) Reload() error {
 // Status describes the limits in use.
 func (t *tableSource) Status() config.LimitsStatus {
 	c, f := t.Catalog.Status(), t.follower.Status()
-	st := config.LimitsStatus{Version: c.Version, Source: t.name, Loaded: f.Confirmed, Error: c.Error, Rejected: c.Rejections + f.Bad, OutOfOrder: c.Stale, Repairs: f.Repairs}
+	st := config.LimitsStatus{Version: c.Version, Source: t.name, Loaded: f.Confirmed, Rejected: c.Rejections + f.Bad, OutOfOrder: c.Stale, Repairs: f.Repairs}
 	if st.Loaded.IsZero() {
 		st.Loaded = f.Kept
 	}
-	var failed string
-	st.Trial, failed = t.rolloutGate.describe(t.Set())
-	if st.Error = cmp.Or(st.Error, failed); st.Error == "" && f.Err != nil {
-		st.Error = awsclient.Explain(f.Err)
+	var away, failed string
+	if f.Err != nil {
+		away = awsclient.Explain(f.Err) // first: without AWS no item is corrected
 	}
+	st.Trial, failed = t.rolloutGate.describe(t.Set())
+	st.Error = joined(away, c.Error, failed)
 	return st
+}
+
+// joined returns the texts that are not empty, in one line.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
 }
 
 // Cell returns the cell of this proxy.
