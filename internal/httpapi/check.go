@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -50,7 +51,8 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
 		return
 	}
 	var room [1]commands.Answer
-	answers := s.opts.Handler.Decide(u, peerOf(ctx), [][][]byte{s.checkArgs(ctx, u, below, &q)}, room[:0])
+	args := s.checkArgs(ctx, u, below, &q)
+	answers := s.opts.Handler.Decide(u, peerOf(ctx), [][][]byte{args}, room[:0])
 	a := &answers[0]
 	if a.Error != "" {
 		s.warnings.refused(a.Error)
@@ -58,12 +60,25 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
 		return
 	}
 	s.fields(ctx, &a.Decision)
-	if a.Allowed {
+	switch {
+	case a.Allowed && string(args[opIndex]) == noOp:
+		s.write(ctx, fasthttp.StatusOK, "text/plain; charset=utf-8", fmt.Appendf(nil, checkWithoutOp, args[opIndex-1]))
+		return
+	case a.Allowed:
 		s.count(fasthttp.StatusOK)
 		return
 	}
 	s.deny(ctx, &a.Decision, q.deny)
 }
+
+const (
+	// opIndex is the index of the op among the words of RL.CHECK.
+	opIndex = 2
+	// noOp stands for an op that a request does not have.
+	noOp = "-"
+	// checkWithoutOp is the body of the answer to a request without an op, for people: gateways read the status.
+	checkWithoutOp = "admitted: tenant %s, no op, since no gateway sent a path. A check in JSON goes to /v1/check.\n"
+)
 
 // parameters are the query of /check.
 type parameters struct {
@@ -254,7 +269,7 @@ func (s *Server) opOf(ctx *fasthttp.RequestCtx, below []byte, q *parameters) []b
 	op, named := s.op(ctx, below)
 	if !named {
 		s.warnings.noPath(s.opts.Gateway)
-		return []byte("-")
+		return []byte(noOp)
 	}
 	return op
 }
