@@ -127,7 +127,11 @@ func (s *Store) NoMaster() error {
 	if last := s.topErr.Load(); last != nil {
 		err = *last
 	}
-	return fmt.Errorf("no master of the store is known: %s; the backstop decides", strings.TrimPrefix(err.Error(), "fetch topology: "))
+	state := "no master of the store is known"
+	if errors.Is(err, errNoSecret) {
+		state = "the store is not in use yet"
+	}
+	return fmt.Errorf("%s: %s; the backstop decides", state, strings.TrimPrefix(err.Error(), "fetch topology: "))
 }
 
 // isEmpty reports whether no master of the store is known.

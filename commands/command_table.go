@@ -132,7 +132,7 @@ func (h *Handler) find(args [][]byte) (c *command, errReply string) {
 	if c.takes(len(args)) {
 		return c, ""
 	}
-	errReply = c.wrongNumber(len(args))
+	errReply = c.wrongNumber(args)
 	if c.full == "exec" {
 		errReply = execAborted + strings.TrimPrefix(errReply, "ERR ")
 	}
@@ -142,21 +142,21 @@ func (h *Handler) find(args [][]byte) (c *command, errReply string) {
 // wrongNumber returns Redis' error for a wrong number of arguments, which include the name. Those that
 // are missing, and the usage, follow for Limitgate's own commands; clients may compare the texts of the
 // others.
-func (c *command) wrongNumber(given int) string {
+func (c *command) wrongNumber(args [][]byte) string {
 	errReply := "ERR wrong number of arguments for '" + c.full + "' command"
 	if strings.HasPrefix(c.full, ownPrefix) {
-		errReply += c.missing(given - 1 - strings.Count(c.full, "|"))
+		errReply += c.missing(args[min(len(args), 1+strings.Count(c.full, "|")):])
 		errReply += ": " + strings.TrimSpace(strings.ToUpper(strings.ReplaceAll(c.full, "|", " "))+" "+c.usage)
 	}
 	return errReply
 }
 
 func (h *Handler) wrongNumber(name string, args [][]byte) string {
-	return h.table[name].wrongNumber(len(args))
+	return h.table[name].wrongNumber(args)
 }
 
 // missing names the required arguments behind the given ones, if some were given.
-func (c *command) missing(given int) string {
+func (c *command) missing(given [][]byte) string {
 	var names []string
 	for _, word := range strings.Fields(c.usage) {
 		if !isValue(word) || strings.ContainsAny(word, "[|") {
@@ -164,10 +164,13 @@ func (c *command) missing(given int) string {
 		}
 		names = append(names, word)
 	}
-	if given < 1 || given >= len(names) {
+	if len(given) < 1 || len(given) >= len(names) {
 		return ""
 	}
-	names = names[given:]
+	names = names[len(given):]
+	if _, err := limit.ParseAddr(string(given[len(given)-1])); err == nil && names[0] == "ip" {
+		return ": the op is missing" // the address stands in its place
+	}
 	if last := len(names) - 1; names[last] == "ip" {
 		names[last] = "ip (- for none)"
 	}

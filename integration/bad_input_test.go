@@ -58,6 +58,7 @@ func TestBadInputRefused(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	for _, row := range []struct{ command, want string }{
 		{bulk("RL.CHECK"), "-ERR wrong number of arguments for 'rl.check' command: RL.CHECK tenant op ip [cost] [DIM name value [DIM name value ...]] [ID id] [HEADERS] [BYPASS token]"},
+		{bulk("RL.CHECK", "t", "203.0.113.7"), "-ERR wrong number of arguments for 'rl.check' command: the op is missing: RL.CHECK tenant op ip [cost] [DIM name value [DIM name value ...]] [ID id] [HEADERS] [BYPASS token]"},
 		{bulk("RL.CHECK", "t", "o"), "-ERR wrong number of arguments for 'rl.check' command: the ip (- for none) is missing: RL.CHECK tenant op ip [cost] [DIM name value [DIM name value ...]] [ID id] [HEADERS] [BYPASS token]"},
 		{bulk("RL.CHECK", "", "o", "-"), "-ERR invalid tenant '': it is empty"},
 		{bulk("RL.CHECK", "-", "o", "-"), "-ERR tenant required: name one, as - works only for a user of one tenant"},

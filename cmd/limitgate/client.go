@@ -19,7 +19,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/tlsfiles"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // clientFlags are the flags of a command that asks a running limitgate.
@@ -204,8 +206,10 @@ func explainDialOf(flag, addr string, err error) error {
 		return fmt.Errorf("%w (%s takes connections and does not answer in time: is that the --listen address of a limitgate?)", err, addr)
 	case redis.HasErrorPrefix(err, "unknown command"), redis.HasErrorPrefix(err, "DENIED"):
 		return fmt.Errorf("%w (%s is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis %[2]s)", err, addr)
+	case redis.HasErrorPrefix(err, "WRONGPASS") && strings.Contains(err.Error(), "has no users"):
+		return fmt.Errorf("%w (leave out --user and --password-file)", err)
 	case redis.HasErrorPrefix(err, "WRONGPASS"):
-		return fmt.Errorf("%w (its file of users has no such user with this password: check --user, which is default unless given, and --password-file; a limitgate without --users has no passwords)", err)
+		return fmt.Errorf("%w (its file of users has no such user with this password: check --user, which is default unless given, and --password-file)", err)
 	case redis.HasErrorPrefix(err, "NOPERM"):
 		return fmt.Errorf("%w (%s; rights are in the file of users of that limitgate: add them there, or name another user by --user)", err, lacks(err))
 	case redis.HasErrorPrefix(err, "NOAUTH"):
@@ -228,7 +232,11 @@ func explainTLS(addr string, err error) error {
 	case errors.As(err, &host) && len(host.Certificate.DNSNames)+len(host.Certificate.IPAddresses) == 0:
 		return fmt.Errorf("%w (its certificate names no host, as TLS does not use the common name any more: make one with subjectAltName=DNS:HOST, or IP:ADDRESS)", err)
 	case errors.As(err, &host):
-		return fmt.Errorf("%w (name a host of the certificate by --tls-server-name)", err)
+		name := "HOST"
+		if names := host.Certificate.DNSNames; len(names) > 0 {
+			name = table.Printable(limit.Shorten(names[0]))
+		}
+		return fmt.Errorf("%w (name a host of the certificate by --tls-server-name %s, and the file of its authority by --tls-ca unless this machine trusts it)", err, name)
 	case strings.Contains(err.Error(), "tls: certificate required"):
 		return fmt.Errorf("%w (it wants a certificate of an authority of its --tls-client-ca: name one by --tls-cert and --tls-key)", err)
 	case errors.As(err, new(x509.UnknownAuthorityError)):

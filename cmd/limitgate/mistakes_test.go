@@ -320,7 +320,7 @@ func TestCertificateWithoutHosts(t *testing.T) {
 		want  string
 	}{
 		{nil, "(its certificate names no host, as TLS does not use the common name any more: make one with subjectAltName=DNS:HOST, or IP:ADDRESS)"},
-		{[]string{"other"}, "(name a host of the certificate by --tls-server-name)"},
+		{[]string{"other"}, "(name a host of the certificate by --tls-server-name other, and the file of its authority by --tls-ca unless this machine trusts it)"},
 	} {
 		cert := &x509.Certificate{Subject: pkix.Name{CommonName: "localhost"}, DNSNames: row.hosts}
 		if got := explainDial("localhost:1", x509.HostnameError{Certificate: cert, Host: "localhost"}); !strings.HasSuffix(got.Error(), row.want) {

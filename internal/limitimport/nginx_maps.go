@@ -92,6 +92,9 @@ func (m *nginxMap) network(key string) (network netip.Prefix, ok bool) {
 	if addr, err := netip.ParseAddr(key); err == nil && (m.source == "" || m.source == "remote_addr" && addr.String() == key) {
 		return netip.PrefixFrom(addr, addr.BitLen()), !addr.Is4In6() && addr.Zone() == ""
 	}
+	if first, last, is := strings.Cut(key, "-"); is && m.source == "" {
+		return networkOf(first, last)
+	}
 	network, err := netip.ParsePrefix(key)
 	return network.Masked(), err == nil && m.source == "" && !network.Addr().Is4In6()
 }
