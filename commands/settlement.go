@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"crypto/rand"
+	"strconv"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/users"
@@ -85,6 +86,15 @@ func (h *Handler) hold(req *limit.Request, what limit.Hold) {
 	}
 }
 
+// ttlMistake returns the error for a duration that parseTTL refuses, with the number for one that has a unit.
+func ttlMistake(arg []byte) string {
+	ttl, err := time.ParseDuration(string(arg))
+	if err != nil || ttl < limit.MinHold || ttl > limit.MaxHold || ttl%time.Millisecond != 0 {
+		return ttlErrReply
+	}
+	return ttlErrReply + "; " + quote(arg) + " is " + strconv.FormatInt(ttl.Milliseconds(), 10)
+}
+
 const ttlErrReply = "ERR ttl must be an integer of milliseconds between 1 and 3600000"
 
 // shortHold is the duration below which a reservation or a slot hardly outlives the work that it is for.
@@ -114,7 +124,7 @@ func (s *Session) setHoldFor(rest [][]byte, req *limit.Request) (errReply string
 	}
 	ttl, ok := parseTTL(rest[1])
 	if !ok {
-		return ttlErrReply
+		return ttlMistake(rest[1])
 	}
 	req.HoldFor = ttl
 	return ""
@@ -203,7 +213,7 @@ func (h *Handler) parseChange(rest [][]byte, what *limit.Settlement) (errReply s
 	case what.Change == limit.ChangeRenew && len(rest) == 2 && equalFold(rest[0], "TTL"):
 		ttl, ok := parseTTL(rest[1])
 		if !ok {
-			return ttlErrReply
+			return ttlMistake(rest[1])
 		}
 		h.noteHold(ttl)
 		what.For = ttl
