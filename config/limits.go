@@ -135,9 +135,17 @@ func (d *limitsDecoder) decode(content []byte) {
 func isEnvoys(root *yaml.Node) bool { return hasKey(root, "domain") && !hasKey(root, "version") }
 
 // IsEnvoys reports whether content is that of a file of Envoy's limits.
-func IsEnvoys(content []byte) bool {
+func IsEnvoys(content []byte) bool { return isMapping(content, isEnvoys) }
+
+// IsLimits reports whether content is that of a limits file, with limits.
+func IsLimits(content []byte) bool {
+	return isMapping(content, func(root *yaml.Node) bool { return hasKey(root, "plans") || hasKey(root, "shared") })
+}
+
+// isMapping reports whether content is a mapping in YAML for which a function is true.
+func isMapping(content []byte, is func(root *yaml.Node) bool) bool {
 	var doc yaml.Node
-	return yaml.Unmarshal(content, &doc) == nil && len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode && isEnvoys(doc.Content[0])
+	return yaml.Unmarshal(content, &doc) == nil && len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode && is(doc.Content[0])
 }
 
 // otherFile returns what to do with a file that has nothing of limits, or "".

@@ -218,6 +218,7 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"limits", "import", "nginx", folder}, "limits import: \"" + folder + "\" is a folder: name a file\n"},
 		{[]string{"limits", "import", "nginx", write("a.js", "const rateLimit = require('express-rate-limit')\nx(3)\n")}, "a.js: it is the source code of a program: limits in code are moved by hand, see docs/moving\n"},
 		{[]string{"limits", "import", "nginx", write("none.conf", "server { listen 80; }")}, "none.conf:1: there is no limit_req\nno limit is imported, so there is no limits file\n"},
+		{[]string{"limits", "lint", "../../examples"}, "limitgate: ../../examples is a folder, and a folder is read as Envoy's limits; a limits file is named itself: ../../examples/limits.yaml\n"},
 		{[]string{"limits", "import", "kong", zipped}, "access.log.gz\" is a gzip file: unpack it first"},
 		{[]string{"limits", "import", "kong", write("kong.json", "{\"plugins\": [")}, "kong.json: line 1: not readable as YAML: the [ is not closed: write ]"},
 		{[]string{"limits", "import", "kong", write("tie.yaml", "plugins: [{name: rate-limiting, config: {second: 1}}, {name: rate-limiting, config: {second: 2}}]")}, "tie.yaml:1: a plugin is not imported: Kong has one plugin of its entities, here that on line 1\n"},

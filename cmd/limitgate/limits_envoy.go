@@ -99,6 +99,9 @@ func readEnvoy(path string, flags folderFlags) (envoyConfig, rlsconfig.Problems,
 	if len(files) == 0 {
 		return envoyConfig{}, nil, errors.New(path + " has no files: write the limits of a domain into one, domain: NAME and descriptors")
 	}
+	if limits := limitsFileIn(path, files); limits != "" {
+		return envoyConfig{}, nil, fmt.Errorf("%s is a folder, and a folder is read as Envoy's limits; a limits file is named itself: %s", path, limits)
+	}
 	content, err := rlsconfig.ReadExtensions(flags.extensions)
 	if err != nil {
 		return envoyConfig{}, nil, err
@@ -109,6 +112,20 @@ func readEnvoy(path string, flags folderFlags) (envoyConfig, rlsconfig.Problems,
 	}
 	c, problems := rlsconfig.Parse(files, opts)
 	return envoyConfig{c, path, len(files)}, problems, nil
+}
+
+// limitsFileIn returns a limits file that stands in a folder, none of whose own files is one of Envoy's limits, or "".
+func limitsFileIn(path string, files []rlsconfig.File) (limits string) {
+	for _, f := range files {
+		switch {
+		case filepath.Dir(f.Name) != filepath.Clean(path):
+		case config.IsEnvoys(f.Content):
+			return ""
+		case limits == "" && config.IsLimits(f.Content):
+			limits = f.Name
+		}
+	}
+	return limits
 }
 
 // lintEnvoy lists the mistakes and the warnings of a folder, and its limits.
