@@ -107,6 +107,7 @@ var mistakes = []struct {
 	{args: "--redis-iam-cache f", want: "flag --redis-iam-cache: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--redis-password-file f", want: "flag --redis-password-file: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--tls-key f", want: "flag --tls-key: a certificate needs its key: set --tls-cert and --tls-key"},
+	{args: "--redis redis://a:1?db=3", want: "flag --redis: the number of a database stands behind the port: write redis://host:port/3"},
 	{args: "--redis http://a:1", want: "flag --redis: it is not the URL of a Redis; write host:port, redis://host:port, or rediss://host:port for TLS"},
 	{args: "--redis user:hunter2@a:1", want: "flag --redis: an address must not contain a user or a password: set --redis-user and --redis-password-file"},
 	{args: "--tls-cert f", want: "flag --tls-cert: a certificate needs its key: set --tls-cert and --tls-key"},

@@ -71,6 +71,9 @@ func parseNode(text, port string) (Nodes, error) {
 		return Nodes{Addrs: []string{text}}, checkNode(text, port)
 	}
 	u, err := url.Parse(text)
+	if err == nil && u.RawQuery != "" && u.Query().Has("db") {
+		return Nodes{}, errors.New("the number of a database stands behind the port: write redis://host:port/3")
+	}
 	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
 		return Nodes{}, errors.New("it is not the URL of a Redis; write host:port, redis://host:port, or rediss://host:port for TLS")
 	}

@@ -66,6 +66,14 @@ func (g *guarded) as(t *testing.T, user, password string) *redis.Client {
 	return c
 }
 
+// TestHashPasswordWithoutStdin: a password at the standard input is not dropped in silence.
+func TestHashPasswordWithoutStdin(t *testing.T) {
+	out, errs, code := run(t, strings.NewReader("a password of mine\n"), "hash-password")
+	if code != 0 || !strings.HasPrefix(out, "password ") || !strings.Contains(errs, "standard input is not read, and a password is generated: --stdin hashes its first line") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
 // chosenRule returns the rule that hash-password makes for a password that was chosen.
 func chosenRule(t *testing.T, password string) string {
 	t.Helper()

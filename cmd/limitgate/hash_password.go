@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/limitgate/limitgate/internal/users"
@@ -34,6 +35,9 @@ func runHashPassword(_ context.Context, env *environment, args []string) int {
 	var made struct {
 		Password string `json:"password,omitempty"`
 		Rule     string `json:"rule"`
+	}
+	if !*fromStdin && isPipe(env.stdin) {
+		printWarnings(env, fs.Name(), []string{"standard input is not read, and a password is generated: --stdin hashes its first line"})
 	}
 	if *fromStdin {
 		chosen, err := readPasswordLine(env.stdin)
@@ -70,4 +74,14 @@ func readPasswordLine(r io.Reader) (string, error) {
 		return "", fmt.Errorf("the password has more than %d bytes", maxPassword)
 	}
 	return line, nil
+}
+
+// isPipe reports whether a standard input is a pipe or a file.
+func isPipe(stdin io.Reader) bool {
+	f, ok := stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode()&os.ModeNamedPipe != 0 || info.Mode().IsRegular())
 }
