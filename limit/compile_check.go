@@ -13,15 +13,14 @@ func (c *compiler) checkDefaults() {
 	if !c.doc.DefaultPlan.Set() && len(c.doc.Plans) > 0 {
 		c.warn(1, "default_plan", "tenants that are not listed have only the shared limits: name their plan, which may have no limits ([])")
 	}
-	defaulted := 0
 	var passed []*Limit
 	for _, l := range c.limits {
 		c.warnDenyAll(l)
 		if l.Action != ActionLimit {
 			continue
 		}
-		if !l.onErrSet {
-			defaulted++
+		if !c.opts.Strict && l.layer != layerOverride {
+			c.addUndecided(l)
 		}
 		const day = 86400e6
 		if l.Params.Algorithm != bucket.AlgorithmTokenBucket && l.Params.Period >= day {
@@ -41,10 +40,7 @@ func (c *compiler) checkDefaults() {
 	c.warnPairs()
 	c.warnLeases()
 	c.noteAllows()
-	c.failUndecided()
-	if defaulted > 0 && !c.opts.Strict {
-		c.warn(1, "on_error", "%d of %d limits and overrides rely on the default, open: say open or closed", defaulted, len(c.limits))
-	}
+	c.reportUndecided()
 }
 
 // checkStrict checks a limit by the strict rules.
@@ -76,8 +72,12 @@ func (c *compiler) addUndecided(l *Limit) {
 	c.undecided = append(c.undecided, l)
 }
 
-// failUndecided reports the limits without on_error, which the strict rules demand, in one error.
-func (c *compiler) failUndecided() {
+// reportUndecided reports the limits without on_error, in one mistake by the strict rules, which demand it, and in one warning
+// otherwise.
+func (c *compiler) reportUndecided() {
+	if len(c.undecided) == 0 {
+		return
+	}
 	var names []string
 	for _, l := range c.undecided[:min(len(c.undecided), maxNamed)] {
 		name := "one without an id"
@@ -86,14 +86,19 @@ func (c *compiler) failUndecided() {
 		}
 		names = append(names, fmt.Sprintf("%s (line %d)", name, l.Line))
 	}
-	switch more := len(c.undecided) - len(names); {
-	case len(names) == 0:
-	case len(names) == 1:
-		c.fail(c.undecided[0].Line, "on_error", "strict: say open or closed")
-	case more > 0:
-		c.fail(c.undecided[0].Line, "on_error", "strict: say open or closed in each of %d limits: %s and %d more", len(c.undecided), strings.Join(names, ", "), more)
+	all, line := strings.Join(names, ", "), c.undecided[0].Line
+	if more := len(c.undecided) - len(names); more > 0 {
+		all += fmt.Sprintf(" and %d more", more)
+	}
+	switch one := len(c.undecided) == 1; {
+	case c.opts.Strict && one:
+		c.fail(line, "on_error", "strict: say open or closed")
+	case c.opts.Strict:
+		c.fail(line, "on_error", "strict: say open or closed in each of %d limits: %s", len(c.undecided), all)
+	case one:
+		c.warn(line, "on_error", "%s relies on the default, open: say open or closed", all)
 	default:
-		c.fail(c.undecided[0].Line, "on_error", "strict: say open or closed in each of %d limits: %s", len(names), strings.Join(names, ", "))
+		c.warn(line, "on_error", "%d limits rely on the default, open: say open or closed in %s", len(c.undecided), all)
 	}
 }
 

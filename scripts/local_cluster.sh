@@ -70,6 +70,14 @@ whole() {
 	done
 }
 
+# give_up prints why the cluster did not start, ends what has started, and exits.
+give_up() {
+	local port
+	printf '%s\n' "$1" >&2
+	for port in $ports; do end TERM "$port"; done
+	exit 1
+}
+
 start() {
 	local port nodes=()
 	if [ "$first" -gt 55529 ]; then
@@ -96,12 +104,10 @@ start() {
 			ask "$port" PING >/dev/null && continue 2
 			sleep 0.1
 		done
-		printf 'the server on port %s does not answer: see %s; local_cluster.sh stop ends the others\n' "$port" "$folder/$port.log" >&2
-		exit 1
+		give_up "the server on port $port does not answer; the end of $folder/$port.log: $(tail -n 1 "$folder/$port.log"). Another process may use port $port or $((port + 10000)): set TOUR_PORT to others"
 	done
 	if ! timeout 60 redis-cli --cluster create "${nodes[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log" 2>&1; then
-		printf 'redis-cli --cluster create failed: %s: see %s; local_cluster.sh stop ends the servers\n' "$(tail -n 1 "$folder/create.log")" "$folder/create.log" >&2
-		exit 1
+		give_up "redis-cli --cluster create failed: $(tail -n 1 "$folder/create.log"): see $folder/create.log"
 	fi
 	for _ in $(seq 300); do
 		if whole; then
@@ -110,8 +116,7 @@ start() {
 		fi
 		sleep 0.1
 	done
-	printf 'the cluster is not whole after half a minute: see %s; local_cluster.sh stop ends it\n' "$folder" >&2
-	exit 1
+	give_up "the cluster is not whole after half a minute: see $folder"
 }
 
 # alive prints the first port whose server answers.

@@ -150,7 +150,7 @@ func fetchReadiness(ctx context.Context, addr string, encryption *tls.Config) (*
 	}
 	response, err := client.Do(request)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("nothing listens at %s: start limitgate, or name its --admin address by --addr", addr)
+		return nil, fmt.Errorf("nothing listens at %s: start limitgate, or name the address of its --admin by --addr", addr)
 	}
 	if errors.Is(err, io.EOF) || err != nil && notHTTP.MatchString(err.Error()) {
 		return nil, fmt.Errorf("%s does not answer HTTP: name the --admin address of a limitgate", addr)
@@ -237,10 +237,10 @@ func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (lin
 		return "", fmt.Errorf("%s speaks TLS: say --tls, and name the file of its authority by --tls-ca", addr)
 	}
 	if bytes.Contains(reply.body, []byte("speaks the protocol of Redis")) {
-		return "", fmt.Errorf("%s is the address of a limitgate for Redis clients: name its --admin address", addr)
+		return "", fmt.Errorf("%s is the address of a limitgate for Redis clients: name that of its --admin by --addr", addr)
 	}
 	if json.Unmarshal(reply.body, &r) != nil || r.Ready == nil {
-		return "", fmt.Errorf("%s answers %s, and not as a limitgate: name its --admin address", addr, reply.status)
+		return "", fmt.Errorf("%s answers %s, and not as a limitgate: name the address of its --admin by --addr", addr, reply.status)
 	}
 	if !*r.Ready || reply.code != http.StatusOK {
 		return "", fmt.Errorf("%s is not ready: %s", addr, cmp.Or(r.Fault, "it drains, or has not reached its store"))

@@ -60,7 +60,7 @@ func TestHealth(t *testing.T) {
 		"old error": {answering(200, `{"ready":true,"limits":"version abc","store":"redis","shards":[{"addr":"10.0.0.1:6379","breaker":"closed","error":"EOF"}]}`), "ready: limits version abc, store redis\n", exitOK},
 		"terminal":  {answering(200, `{"ready":true,"limits":"\u001b[2J\n","store":"`+strings.Repeat("x", 300)+`"}`), `limits "\x1b[2J\n", store ` + strings.Repeat("x", 256) + "\n", exitOK},
 		"text":      {answering(200, "ok"), "not as a limitgate", exitError},
-		"no admin":  {answering(400, "This port speaks the protocol of Redis, not HTTP: see --http.\n"), "is the address of a limitgate for Redis clients: name its --admin address", exitError},
+		"no admin":  {answering(400, "This port speaks the protocol of Redis, not HTTP: see --http.\n"), "is the address of a limitgate for Redis clients: name that of its --admin by --addr", exitError},
 		"no field":  {answering(200, "{}"), "not as a limitgate", exitError},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, "not as a limitgate", exitError},
 	} {

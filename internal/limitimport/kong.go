@@ -59,7 +59,7 @@ type kong struct {
 	read     []kongPlugin         // those that are imported
 	compared int                  // pairs of their limits
 	looked   int                  // comparisons for remarks
-	local    []int                // the lines of the plugins with the policy local
+	notes    []string             // remarks on the plugin that is being read, if its limits are imported
 	ids      map[condition]string // the names of entities, by the dimension and the id
 	asked    int                  // entities that are not there
 	names    map[condition]bool   // all entities, by the dimension and the name

@@ -19,6 +19,7 @@ var kongWindows = []kongWindow{
 
 // plugin adds the limits of a plugin.
 func (k *kong) plugin(n *yaml.Node, scope []condition) {
+	k.notes = nil
 	if k.remarkMisplaced(n) || !k.accept(n) {
 		return
 	}
@@ -38,10 +39,8 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	if scope, ok = k.scope(n, config, scope); !ok {
 		return
 	}
-	if policy := scalar(config, "policy"); policy == "" || policy == "local" {
-		k.local = append(k.local, n.Line)
-	}
-	k.windows(kongPlugin{line: n.Line, rank: rank}, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(n.Line, config)})
+	policy := scalar(config, "policy")
+	k.windows(kongPlugin{line: n.Line, rank: rank, local: policy == "" || policy == "local"}, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(config)})
 }
 
 // kongConfig are the fields of a config, beside windows, that an import reads, or that others are nearly like.
@@ -155,7 +154,7 @@ func (k *kong) scope(n, config *yaml.Node, scope []condition) ([]condition, bool
 			return nil, false
 		}
 	}
-	k.explainScope(n.Line, scope)
+	k.explainScope(scope)
 	return scope, true
 }
 
@@ -178,14 +177,14 @@ func (k *kong) nearEntity(of condition) string {
 }
 
 // isClosed reports whether the limits of a plugin deny while the store is away.
-func (k *kong) isClosed(line int, config *yaml.Node) bool {
+func (k *kong) isClosed(config *yaml.Node) bool {
 	how := scalar(config, "fault_tolerant")
 	if how == "" {
 		return false
 	}
 	open, known := isOn(how)
 	if !known {
-		k.remark(line, "fault_tolerant %s is neither true nor false: the limit is closed", limit.Shorten(how))
+		k.note(fmt.Sprintf("fault_tolerant %s is neither true nor false: the limit is closed", limit.Shorten(how)))
 	}
 	return !open
 }
@@ -203,13 +202,17 @@ func (k *kong) windows(p kongPlugin, config *yaml.Node, l imported) {
 			continue
 		}
 		if w.name == "year" {
-			k.remark(p.line, "a year is 366 days here, and does not follow the calendar")
+			k.note("a year is 366 days here, and does not follow the calendar")
 		}
 		l.id, l.group, l.rate = kongID(l.when, w.name), w.name, fmt.Sprintf("%d/%s", count, w.period)
 		p.limits = append(p.limits, l)
 	}
+	p.notes = k.notes
 	k.read = append(k.read, p)
 }
+
+// note adds a remark on the plugin that is being read, if its limits are imported.
+func (k *kong) note(text string) { k.notes = append(k.notes, text) }
 
 // kongWays are the values of limit_by.
 var kongWays = []string{"consumer", "credential", "ip", "service", "header", "path"}
@@ -221,17 +224,17 @@ var kongDims = []string{"service", "route", "path", "credential"}
 func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 	switch what := scalar(config, "limit_by"); what {
 	case "", "consumer":
-		k.remarkOnce(line, "consumers are tenants: a request without a consumer, which Kong counts by its address, needs a tenant here")
+		k.note("consumers are tenants: a request without a consumer, which Kong counts by its address, needs a tenant here")
 		return []string{"tenant"}, true
 	case "credential":
 		k.hash("credential")
-		k.remarkOnce(line, "services send DIM credential, with the id of the credential and not the key itself; a request without it is not counted, and in Kong counts by its address")
+		k.note("services send DIM credential, with the id of the credential and not the key itself; a request without it is not counted, and in Kong counts by its address")
 		return []string{"tenant", "credential"}, true
 	case "ip":
-		k.remarkOnce(line, "services send the address of the client; a request without it is not counted")
+		k.note("services send the address of the client; a request without it is not counted")
 		return []string{"ip"}, true
 	case "service":
-		k.remarkOnce(line, "services send DIM service; a request without it is not counted, and in Kong counts by its address")
+		k.note("services send DIM service; a request without it is not counted, and in Kong counts by its address")
 		return []string{"service"}, true
 	case "header":
 		if scalar(config, "header_name") == "" {
@@ -243,14 +246,14 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 			name = "header-" + name
 		}
 		k.noteHeader(name, name)
-		k.remarkOnce(line, fmt.Sprintf("services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name))
+		k.note(fmt.Sprintf("services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name))
 		return []string{name}, true
 	case "path":
 		if scalar(config, "path") == "" {
 			k.remark(line, "a plugin is not imported: limit_by: path needs path")
 			return nil, false
 		}
-		k.remarkOnce(line, "services send DIM path; requests of other paths are not counted, and in Kong count by their address")
+		k.note("services send DIM path; requests of other paths are not counted, and in Kong count by their address")
 		return []string{"path"}, true
 	default:
 		k.remark(line, "a plugin is not imported: limits do not count by %s%s; Kong has %s", limit.Shorten(what), question(nearest(what, kongWays)), strings.Join(kongWays, ", "))
@@ -259,10 +262,10 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 }
 
 // explainScope remarks on the conditions of a plugin.
-func (k *kong) explainScope(line int, scope []condition) {
+func (k *kong) explainScope(scope []condition) {
 	for _, c := range scope {
 		if c.dimension != "tenant" && c.dimension != "path" {
-			k.remarkOnce(line, fmt.Sprintf("the plugin of a %s has a condition on it: services send DIM %[1]s with its name in Kong", c.dimension))
+			k.note(fmt.Sprintf("the plugin of a %s has a condition on it: services send DIM %[1]s with its name in Kong", c.dimension))
 		}
 	}
 }

@@ -13,8 +13,10 @@ import (
 // kongPlugin is a plugin with its limits, one for each window.
 type kongPlugin struct {
 	line   int
-	rank   int // Kong runs only the plugin of the highest rank of those that a request meets
+	rank   int  // Kong runs only the plugin of the highest rank of those that a request meets
+	local  bool // each node of Kong counts by itself
 	limits []imported
+	notes  []string   // remarks on it
 	left   []kongLeft // the limits that Kong leaves out for this one, and that may count here too
 }
 
@@ -61,6 +63,9 @@ func (k *kong) addPlugins() {
 	k.raiseLevels()
 	for i := range k.read {
 		k.replaceCoarser(&k.read[i])
+		for _, text := range k.read[i].notes {
+			k.remarkOnce(k.read[i].line, text)
+		}
 	}
 	for i := range k.read {
 		for _, l := range k.read[i].limits {
@@ -265,16 +270,22 @@ func (k *kong) look() bool {
 
 // remarkLocal remarks once on all plugins with the policy local.
 func (k *kong) remarkLocal() {
-	if len(k.local) == 0 {
+	var local []int
+	for i := range k.read {
+		if k.read[i].local && len(k.read[i].limits) > 0 {
+			local = append(local, k.read[i].line)
+		}
+	}
+	if len(local) == 0 {
 		return
 	}
-	slices.Sort(k.local)
-	k.local = slices.Compact(k.local)
+	slices.Sort(local)
+	local = slices.Compact(local)
 	of := ""
-	if len(k.local) > 1 {
-		of = " (lines " + namedLines(k.local) + ")"
+	if len(local) > 1 {
+		of = " (lines " + namedLines(local) + ")"
 	}
-	k.remark(k.local[0], "with policy local%s, which is the default, each node of Kong counts by itself; here all proxies of a store count together", of)
+	k.remark(local[0], "with policy local%s, which is the default, each node of Kong counts by itself; here all proxies of a store count together", of)
 }
 
 // takesPlace reports whether a limit of a plugin takes the place of l.

@@ -48,8 +48,10 @@ func Nginx(content []byte) (Result, error) {
 	n.remarkOuter()
 	n.remarkBeside()
 	n.remarkAnswered()
+	n.remarkAnswering()
 	n.remarkDry()
 	n.remarkWatched()
+	n.remarkAdvised()
 	return n.result(), nil
 }
 
@@ -128,7 +130,8 @@ type nginx struct {
 	server    *server
 	servers   int
 	context   *nginxContext
-	contexts  []*nginxContext      // all contexts
+	contexts  []*nginxContext // all contexts
+	answering []answering
 	serversBy string               // the dimension of conditions on servers, "" until it is needed
 	hosts     map[string]int       // how many servers have a host, made when all are read
 	maps      map[string]*nginxMap // by the variable
@@ -136,6 +139,12 @@ type nginx struct {
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names
+}
+
+// answering is a return or rewrite that answers some requests of a context before limit_req count them.
+type answering struct {
+	context *nginxContext
+	line    int
 }
 
 // maxNginxDepth bounds the blocks in each other.

@@ -161,3 +161,19 @@ func (n *nginx) countedBeside(allow *imported, r *limitRequest, c *nginxContext,
 	}
 	return beside, false
 }
+
+// remarkAdvised says what services send for the conditions of limits that remarks advise, where no limit of the file has them.
+func (n *nginx) remarkAdvised() {
+	used := map[string]bool{"op": true, "ip": true, "zone": true} // each remark on a zone says so itself
+	for _, l := range slices.Concat(n.shared, n.tenant) {
+		for _, on := range l.when {
+			used[on.dimension] = true
+		}
+	}
+	for _, on := range n.advised {
+		if !used[on.dimension] {
+			used[on.dimension] = true
+			n.remark(n.remarks[0].Line, "limits that these lines advise have conditions on %s, which services send as DIM %[1]s", on.dimension)
+		}
+	}
+}

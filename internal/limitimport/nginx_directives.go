@@ -22,7 +22,9 @@ func (n *nginx) directive(words []nginxWord) {
 			of.hostnames = true
 		}
 	case "return":
-		n.answers()
+		n.answers(line)
+	case "rewrite":
+		n.redirects(words)
 	case "limit_req_zone":
 		n.zone(words)
 	case "limit_req":
@@ -79,14 +81,37 @@ func (n *nginx) zone(words []nginxWord) {
 
 // answers notes that a return answers the requests of the context, as in a server that redirects to another one. A return in
 // an if answers some of them.
-func (n *nginx) answers() {
+func (n *nginx) answers(line int) {
 	c := n.context
+	if c.name == "if" || c.name == "server" {
+		n.answering = append(n.answering, answering{c.outer, line})
+	}
 	if c.returns || c.name != "server" && c.name != "location" {
 		return
 	}
 	c.returns = true
 	if c.name == "server" {
 		n.servers--
+	}
+}
+
+// redirects notes that a rewrite answers some requests.
+func (n *nginx) redirects(words []nginxWord) {
+	if len(words) < 3 {
+		return
+	}
+	to, last := words[2].text, words[len(words)-1].text
+	for _, scheme := range []string{"http://", "https://", "$scheme"} {
+		if strings.HasPrefix(to, scheme) {
+			last = "redirect"
+		}
+	}
+	if last == "redirect" || last == "permanent" {
+		c := n.context
+		if c.name == "if" {
+			c = c.outer
+		}
+		n.answering = append(n.answering, answering{c, words[0].line})
 	}
 }
 

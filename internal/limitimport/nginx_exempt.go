@@ -164,8 +164,8 @@ func (n *nginx) exemptions(r *limitRequest) (allows []imported, why string) {
 func (n *nginx) countedInside(r *limitRequest) (line, of int) {
 	for i := range n.requests {
 		o := &n.requests[i]
-		if !o.imported || o.context == r.context || !r.limit.takesPlaceOf(&o.limit) {
-			continue
+		if !o.imported || o.context == r.context || o.exempting == r.exempting || !r.limit.takesPlaceOf(&o.limit) {
+			continue // of one map they have the same exempt requests
 		}
 		for _, c := range o.counts {
 			n.compared++

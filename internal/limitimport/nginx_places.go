@@ -123,6 +123,20 @@ func (n *nginx) remarkAnswered() {
 	}
 }
 
+// remarkAnswering remarks once on what answers some requests of limits before they count.
+func (n *nginx) remarkAnswering() {
+	byContext := n.byContext()
+	var lines []int
+	for _, a := range n.answering {
+		if slices.ContainsFunc(byContext[a.context.limiting()], (*limitRequest).isImported) {
+			lines = append(lines, a.line)
+		}
+	}
+	if len(lines) > 0 {
+		n.remark(lines[0], "nginx answers requests by return or rewrite on %s before it counts them; here they count, if services ask about them", listOfLines(lines))
+	}
+}
+
 // matchesBefore reports whether nginx matches a location before another one of its server, for some paths.
 func (c *nginxContext) matchesBefore(other *nginxContext) bool {
 	switch {

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -23,6 +24,12 @@ func Rules(content []byte) (Result, error) {
 	list, err := readYAML(content)
 	if err != nil {
 		return Result{}, err
+	}
+	switch {
+	case value(list, "_format_version") != nil:
+		return Result{}, errors.New("it looks like a configuration of Kong: limitgate limits import kong FILE")
+	case config.IsLimits(content):
+		return Result{}, errors.New("it looks like a limits file: limitgate limits lint FILE")
 	}
 	if list == nil || list.Kind != yaml.SequenceNode && value(list, "rules") == nil {
 		return Result{}, errors.New("it is no list of rules: [{rule_id: pay, match: POST /pay*, rate: 10, per: tenant}]")
