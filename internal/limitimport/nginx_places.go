@@ -62,8 +62,11 @@ func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest
 	}
 	lift := ""
 	if region := n.region(inner.context); inner.imported && counts(inner.context) && len(region) > 0 {
-		if advice := n.liftedBy(outer, inner.context, region, inner.line); !strings.HasPrefix(advice, writeLimit) {
+		switch advice := n.liftedBy(outer, inner.context, region, inner.line); {
+		case !strings.HasPrefix(advice, writeLimit):
 			lift = ": " + advice
+		case advice == writeLimit:
+			lift = "; no limit lifts it there and changes nothing else"
 		}
 	}
 	where := "where this limit_req stands"
