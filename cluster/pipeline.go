@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxQueue is the maximum number of calls in the queue of a pipeline: a node decides
+	// maxQueue is the maximum number of calls in each queue of a pipeline: a node decides
 	// that many in a few milliseconds, and no caller waits longer than that.
 	maxQueue = 4096
 	// maxInFlight is the maximum number of batches in flight: while the reply to one is
@@ -24,6 +24,12 @@ const (
 	// minPipelined is the number of queued calls that a second batch in flight requires.
 	// With fewer, waiting for the first batch makes batches larger at no cost.
 	minPipelined = maxBatch / 8
+	// maxAlone is the maximum number of calls with commands of their own in a batch. A node decides
+	// so many in about two milliseconds, for which other callers wait at most: without it one client
+	// with many of them holds up all others.
+	maxAlone = 32
+	// aloneCost is how many calls that share commands cost a node as much as one with its own.
+	aloneCost = maxBatch / maxAlone
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
@@ -69,16 +75,16 @@ type pipeline struct {
 	answered    []*nodeRequest
 	notifyLater func(*nodeRequest) // appends to answered
 
-	mu          sync.Mutex // guards the fields below, except a batch while its owner uses it
-	conn        *nodeConn  // nil if there is no connection
-	connErr     error      // reason for no connection: errDown or a downError
-	queue       []*nodeRequest
-	queuedCalls int      // number of calls in queue
-	sending     bool     // a goroutine encodes or writes a batch
-	free        []*batch // without an owner
-	inFlight    []*batch // written or being written, in this order
-	resend      []*batch // batches whose script was missing, to be sent once more
-	traffic     traffic
+	mu       sync.Mutex   // guards the fields below, except a batch while its owner uses it
+	conn     *nodeConn    // nil if there is no connection
+	connErr  error        // reason for no connection: errDown or a downError
+	shared   requestQueue // of calls that share commands with others
+	alone    requestQueue // of calls that have commands of their own
+	sending  bool         // a goroutine encodes or writes a batch
+	free     []*batch     // without an owner
+	inFlight []*batch     // written or being written, in this order
+	resend   []*batch     // batches whose script was missing, to be sent once more
+	traffic  traffic
 	// next, unless nil, replaces conn when nothing is in flight. Nothing is sent meanwhile.
 	next *nodeConn
 }
@@ -88,19 +94,22 @@ type pipeline struct {
 func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 	nr.open = len(nr.calls)
 	p.mu.Lock()
+	queue, room := &p.shared, maxBatch
+	if nr.alone {
+		queue, room = &p.alone, maxAlone
+	}
 	var why error
 	switch {
 	case p.conn == nil:
 		why = p.connErr
-	case p.queuedCalls+len(nr.calls) > maxQueue:
+	case queue.calls+len(nr.calls) > maxQueue:
 		why = errOverload
 	default:
-		p.queue = append(p.queue, nr)
-		p.queuedCalls += len(nr.calls)
-		if p.queuedCalls > maxBatch {
+		queue.add(nr)
+		if p.shared.calls > maxBatch {
 			p.saturated.Store(true)
 		}
-		now = now || p.queuedCalls >= maxBatch // more calls would not fit into the batch
+		now = now || queue.calls >= room // more calls would not fit into the batch
 	}
 	p.mu.Unlock()
 	switch {
@@ -116,7 +125,9 @@ func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 // refuse leaves the calls of a node request undecided.
 func (p *pipeline) refuse(nr *nodeRequest, why error) {
 	p.report(why)
-	p.record(breaker.Outcome{Stuck: 1, Err: why})
+	if !nr.alone || why != errOverload {
+		p.record(breaker.Outcome{Stuck: 1, Err: why})
+	} // otherwise it is no sign of a node that is slow for others
 	nr.mu.Lock()
 	last := false
 	for _, c := range nr.calls {
@@ -165,34 +176,26 @@ func (p *pipeline) canSend() bool {
 		return false
 	case len(p.resend) > 0:
 		return true
-	case len(p.queue) == 0 || len(p.free) == 0:
+	case len(p.free) == 0 || len(p.shared.requests)+len(p.alone.requests) == 0:
 		return false
 	case len(p.inFlight) == 0 || p.conn == nil:
 		return true
 	default:
-		return p.queuedCalls >= minPipelined
+		return p.shared.calls+aloneCost*p.alone.calls >= minPipelined
 	}
 }
 
-// dequeue moves node requests from the queue into a batch.
+// dequeue moves node requests from the queues into a batch.
 func (p *pipeline) dequeue(b *batch) {
 	b.reset()
 	if p.conn != nil {
 		b.opts = p.conn.opts
 	}
-	n, calls := 0, 0
-	for n < len(p.queue) && (n == 0 || calls+len(p.queue[n].calls) <= maxBatch) {
-		calls += len(p.queue[n].calls)
-		n++
-	}
-	b.requests = append(b.requests, p.queue[:n]...)
-	p.queuedCalls -= calls
-	if p.queuedCalls < maxBatch/2 {
+	p.shared.moveTo(b, maxBatch)
+	p.alone.moveTo(b, maxAlone)
+	if p.shared.calls < maxBatch/2 {
 		p.saturated.Store(false)
 	}
-	rest := copy(p.queue, p.queue[n:])
-	clear(p.queue[rest:])
-	p.queue = p.queue[:rest]
 }
 
 // encode adds the calls of the dequeued node requests to the batch and encodes it.
@@ -211,7 +214,12 @@ func (p *pipeline) encode(b *batch) {
 func (p *pipeline) send(b *batch, out []byte) {
 	b.refs += 2 // this sender and the reader
 	conn := p.conn
-	if len(b.callers) == 0 || conn == nil {
+	switch {
+	case len(b.callers) == 0: // all were refused, as they had waited for too long
+		p.release(b)
+		p.release(b)
+		return
+	case conn == nil:
 		p.failUnsent(b)
 		return
 	}

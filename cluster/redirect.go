@@ -169,7 +169,7 @@ func (req *request) addRetry(s *Store, what op, items []limit.Item, d retry, now
 		s.noteDiscovered(d.route.to) // also renews a known one that is in use
 	}
 	if n != nil {
-		req.addCall(s, n, what, items, d.call, d.route, now, left)
+		req.addCall(s, n, what, items, d.call, d.route, what.isAlone(d.call), now, left)
 		return
 	}
 	s.recordFailure(nil, d.err, items[d.call.First:d.call.Last])

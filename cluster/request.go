@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,19 +183,20 @@ func (req *request) finish(late bool) (again []retry, refunds int) {
 // routeCalls adds each call to a node request for its node. The decision has left time:
 // nothing is sent after half of it.
 func (req *request) routeCalls(s *Store, what op, items []limit.Item, calls []limit.Call, now time.Time, left time.Duration) {
-	top := s.top.Load()
+	top, alone := s.top.Load(), slices.ContainsFunc(calls, what.isAlone)
 	for _, c := range calls {
 		if n := top.nodeOf(&items[c.First]); n != nil {
-			req.addCall(s, n, what, items, c, route{}, now, left)
+			req.addCall(s, n, what, items, c, route{}, alone, now, left)
 		} else {
 			s.recordFailure(nil, errNoNode, items[c.First:c.Last])
 		}
 	}
 }
 
-// addCall adds a call to a node request for a node.
-func (req *request) addCall(s *Store, n *node, what op, items []limit.Item, c limit.Call, via route, now time.Time, left time.Duration) {
-	nr := req.nodeRequestFor(n, via)
+// addCall adds a call to a node request for a node. Alone reports that a call of the caller has a command of its own: all of
+// its calls then wait in one queue, so that they stay in order.
+func (req *request) addCall(s *Store, n *node, what op, items []limit.Item, c limit.Call, via route, alone bool, now time.Time, left time.Duration) {
+	nr := req.nodeRequestFor(n, via, alone)
 	if nr == nil {
 		if !n.allow(what, now) {
 			s.recordFailure(n, errBreaker, items[c.First:c.Last])
@@ -202,15 +204,20 @@ func (req *request) addCall(s *Store, n *node, what op, items []limit.Item, c li
 		}
 		nr = req.newNodeRequest(n)
 		nr.reset(what, via, items, now.Add(left/2))
+		nr.alone = alone
 	}
 	nr.calls = append(nr.calls, c)
 }
 
 // nodeRequestFor returns the node request for a node and a route that has room, or nil.
-func (req *request) nodeRequestFor(n *node, via route) *nodeRequest {
+func (req *request) nodeRequestFor(n *node, via route, alone bool) *nodeRequest {
+	room := maxBatch
+	if alone {
+		room = maxAlone
+	}
 	for i := len(req.used) - 1; i >= 0; i-- {
-		if req.nodes[i] == n && req.used[i].route == via {
-			if len(req.used[i].calls) == maxBatch {
+		if req.nodes[i] == n && req.used[i].route == via && req.used[i].alone == alone {
+			if len(req.used[i].calls) == room {
 				return nil
 			}
 			return req.used[i]
@@ -249,11 +256,12 @@ func (s *Store) recordAbandoned(n *node, nr *nodeRequest) {
 		why = errOverdue
 	}
 	n.reportHealth(why)
-	outcome := breaker.Outcome{Stuck: 1, Err: why}
-	if nr.sent {
-		outcome = breaker.Outcome{Failed: 1, Err: why}
+	switch {
+	case nr.sent:
+		n.breaker.Record(time.Now(), breaker.Outcome{Failed: 1, Err: why})
+	case !nr.alone: // otherwise it is no sign of a node that is slow for others
+		n.breaker.Record(time.Now(), breaker.Outcome{Stuck: 1, Err: why})
 	}
-	n.breaker.Record(time.Now(), outcome)
 	for _, c := range nr.calls {
 		items := nr.items[c.First:c.Last]
 		if items[0].Source != limit.SourceNone {
@@ -276,6 +284,9 @@ const (
 	opSettle
 )
 
+// isAlone reports whether a call has a command of its own, for the record of its answer.
+func (what op) isAlone(c limit.Call) bool { return what != opPeek && c.RecordKey != nil }
+
 // nodeRequest is one caller's request to one node, sent through the node's pipeline. The
 // caller waits for it until its deadline. After that a reply no longer changes the caller's
 // items.
@@ -286,6 +297,7 @@ type nodeRequest struct {
 	// are taken after the caller has left are wasted.
 	sendBy     time.Time
 	route      route       // of its calls
+	alone      bool        // it waits in the queue of calls that have commands of their own
 	settlement *settlement // of its only call, for opSettle
 	request    *request    // nil for a probe
 
@@ -307,7 +319,7 @@ type nodeRequest struct {
 func (nr *nodeRequest) reset(what op, via route, items []limit.Item, sendBy time.Time) {
 	nr.op, nr.route, nr.items, nr.sendBy = what, via, items, sendBy
 	nr.calls, nr.retries = nr.calls[:0], nr.retries[:0]
-	nr.sent, nr.abandoned, nr.refunds, nr.lost, nr.settlement = false, false, 0, 0, nil
+	nr.sent, nr.abandoned, nr.refunds, nr.lost, nr.settlement, nr.alone = false, false, 0, 0, nil, false
 }
 
 // answered counts one call as answered and reports whether it was the last one: the caller

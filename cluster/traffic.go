@@ -41,5 +41,5 @@ func (p *pipeline) measure() Traffic {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.traffic
-	return Traffic{t.batches, t.calls, t.checks, int64(p.queuedCalls), &t.roundTrip}
+	return Traffic{t.batches, t.calls, t.checks, int64(p.shared.calls + p.alone.calls), &t.roundTrip}
 }
