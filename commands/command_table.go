@@ -167,10 +167,12 @@ func (c *command) missing(given [][]byte) string {
 	if len(given) < 1 || len(given) >= len(names) {
 		return ""
 	}
-	names = names[len(given):]
-	if _, err := limit.ParseAddr(string(given[len(given)-1])); err == nil && names[0] == "ip" {
-		return ": the op is missing" // the address stands in its place
+	if op := slices.Index(names, "op"); op >= 0 && op < len(given) {
+		if _, err := limit.ParseAddr(string(given[op])); err == nil {
+			return ": the op is missing" // the address stands in its place
+		}
 	}
+	names = names[len(given):]
 	if last := len(names) - 1; names[last] == "ip" {
 		names[last] = "ip (- for none)"
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // codeLine matches a line that begins a file in JavaScript, TypeScript, Go, Python, Ruby, PHP, Java or C, and no line of YAML.
-var codeLine = regexp.MustCompile(`(?m)^(?:(?:const|let|var) [\w{$]+.*=|import (?:[\w{*].* from )?["'(]|import [\w.]+;?$|export (?:default|const) |module\.exports|package [\w.]+;?$|from [\w.]+ import |require(?:_relative)?[ (]["']|#!/|#include |<\?php|def \w+\(|class \w+)`)
+var codeLine = regexp.MustCompile(`(?m)^(?:(?:const|let|var) [\w{$]+.*=|import (?:[\w{*].* from )?["'(]|import [\w.]+;?$|export (?:default|const) |module\.exports|package [\w.]+;?$|from [\w.]+ import |require(?:_relative)?[ (]["']|#include [<"]|<\?php|def \w+\(|class \w+)`)
 
 // maxCodeBytes bounds what is searched for a line of code: it is near the beginning of a file.
 const maxCodeBytes = 4096

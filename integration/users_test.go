@@ -69,7 +69,7 @@ func (g *guarded) as(t *testing.T, user, password string) *redis.Client {
 // TestHashPasswordWithoutStdin: a password at the standard input is not dropped in silence.
 func TestHashPasswordWithoutStdin(t *testing.T) {
 	out, errs, code := run(t, strings.NewReader("a password of mine\n"), "hash-password")
-	if code != 0 || !strings.HasPrefix(out, "password ") || !strings.Contains(errs, "standard input is not read, and a password is generated: --stdin hashes its first line") {
+	if code != 0 || !strings.HasPrefix(out, "password ") || !strings.Contains(errs, "a password is generated, and none read from standard input: --stdin hashes its first line") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 }

@@ -48,7 +48,7 @@ end() {
 	local file=$folder/$2.pid pid
 	[ -s "$file" ] || return 0
 	pid=$(cat "$file")
-	if ! ask "$2" INFO server | grep -q "^process_id:$pid"; then
+	if ! ask "$2" INFO server | grep -q "^process_id:$pid" && ! ps -o args= -p "$pid" 2>/dev/null | grep -q "redis-server.*:$2"; then
 		rm -f "$file" # it has ended, and the number may be that of another process
 		return 0
 	fi

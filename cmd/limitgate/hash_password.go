@@ -37,7 +37,7 @@ func runHashPassword(_ context.Context, env *environment, args []string) int {
 		Rule     string `json:"rule"`
 	}
 	if !*fromStdin && isPipe(env.stdin) {
-		printWarnings(env, fs.Name(), []string{"standard input is not read, and a password is generated: --stdin hashes its first line"})
+		printWarnings(env, fs.Name(), []string{"a password is generated, and none read from standard input: --stdin hashes its first line"})
 	}
 	if *fromStdin {
 		chosen, err := readPasswordLine(env.stdin)

@@ -266,7 +266,9 @@ func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limi
 	if err == nil && opts.IPMaxTTL == 0 {
 		opts.IPMaxTTL = defaultIPMaxTTL.Microseconds()
 		if _, _, err := config.ParseLimits(path, content, opts); err != nil {
-			fmt.Fprintf(env.stderr, "%s (warning: limitgate serve refuses it without that setting)\n", err)
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				fmt.Fprintf(env.stderr, "%s (warning: limitgate serve refuses it without that setting)\n", line)
+			}
 		}
 	}
 	return set, warnings, err

@@ -77,7 +77,7 @@ const (
 	// noOp stands for an op that a request does not have.
 	noOp = "-"
 	// checkWithoutOp is the body of the answer to a request without an op, for people: gateways read the status.
-	checkWithoutOp = "admitted: tenant %s, no op, since no gateway sent a path. A check in JSON goes to /v1/check.\n"
+	checkWithoutOp = "admitted: tenant %s, no op. A gateway sends a path, and a check in JSON goes to /v1/check.\n"
 )
 
 // parameters are the query of /check.

@@ -22,7 +22,7 @@ func Nginx(content []byte) (Result, error) {
 	if slices.ContainsFunc(words, nginxWord.isOfKubernetes) {
 		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
 	}
-	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1, "server_name": 1}}
+	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1, "server_name": 1, "zone": 1}}
 	err = n.file(words)
 	if errors.Is(err, errNginxEnd) && bytes.Contains(content, []byte("_format_version:")) {
 		err = fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
@@ -136,6 +136,7 @@ type nginx struct {
 	hosts     map[string]int       // how many servers have a host, made when all are read
 	maps      map[string]*nginxMap // by the variable
 	compared  int                  // pairs of limits, for remarks
+	crossings int                  // pairs of contexts, for repeated limit_req
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names

@@ -165,6 +165,11 @@ func (n *nginx) countedBeside(allow *imported, r *limitRequest, c *nginxContext,
 // remarkAdvised says what services send for the conditions of limits that remarks advise, where no limit of the file has them.
 func (n *nginx) remarkAdvised() {
 	used := map[string]bool{"op": true, "ip": true, "zone": true} // each remark on a zone says so itself
+	for text := range n.once {
+		for _, on := range n.advised {
+			used[on.dimension] = used[on.dimension] || strings.Contains(text, "services send DIM "+on.dimension+" ")
+		}
+	}
 	for _, l := range slices.Concat(n.shared, n.tenant) {
 		for _, on := range l.when {
 			used[on.dimension] = true

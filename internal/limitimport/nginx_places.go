@@ -79,7 +79,7 @@ func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest
 // isOneOf reports whether the limit of a limit_req is that of one of others.
 func isOneOf(r *limitRequest, others []*limitRequest) bool {
 	return slices.ContainsFunc(others, func(o *limitRequest) bool {
-		return o == r || r.isInheritedWith(o) || o.imported && o.limit.equals(&r.limit) || !o.imported && r.repeats(o) && o.context.enforced == r.context.enforced
+		return o == r || r.isInheritedWith(o) || o.imported && o.limit.equals(&r.limit) || r.repeats(o) && o.context.enforced == r.context.enforced
 	})
 }
 
@@ -128,10 +128,18 @@ func (n *nginx) remarkAnswered() {
 
 // remarkAnswering remarks once on what answers some requests of limits before they count.
 func (n *nginx) remarkAnswering() {
+	limited := map[*nginxContext]bool{} // contexts with imported limit_req, and those around them
+	for i := range n.requests {
+		if r := &n.requests[i]; r.imported {
+			for c := r.context; c != nil && !limited[c]; c = c.outer {
+				limited[c] = true
+			}
+		}
+	}
 	byContext := n.byContext()
 	var lines []int
 	for _, a := range n.answering {
-		if slices.ContainsFunc(byContext[a.context.limiting()], (*limitRequest).isImported) {
+		if limited[a.context] || slices.ContainsFunc(byContext[a.context.limiting()], (*limitRequest).isImported) {
 			lines = append(lines, a.line)
 		}
 	}
@@ -186,8 +194,26 @@ func (n *nginx) remarkBesideOf(r *limitRequest, c *nginxContext, region []condit
 	case admits:
 		n.remark(c.location.line, "nginx matches location %s before %s, where limit_req_dry_run admits all: here its requests are admitted too; write a limit for it", path, limit.Shorten(at.path))
 	case n.counts(&r.limit, region):
-		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here too: %s", path, limit.Shorten(at.path), limit.Shorten(r.zone), n.liftedBy(r, c, region, c.location.line))
+		how := "too"
+		if line := n.lostTo(r, region, others); line > 0 {
+			how = fmt.Sprintf("in place of that on line %d", line)
+		}
+		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here %s: %s", path, limit.Shorten(at.path), limit.Shorten(r.zone), how, n.liftedBy(r, c, region, c.location.line))
 	}
+}
+
+// lostTo returns the line of the limit_req, of others, whose limit that of r takes the place of for requests of a region, or 0.
+func (n *nginx) lostTo(r *limitRequest, region []condition, others []*limitRequest) (line int) {
+	for _, o := range others {
+		if !o.imported || o.limit.shadow || n.counts(&o.limit, slices.Concat(region, r.limit.when)) {
+			continue
+		}
+		if r.limit.takesPlaceOf(&o.limit) {
+			return o.line
+		}
+		line = o.line // lifted by an allow
+	}
+	return line
 }
 
 // isAdmittedBy reports whether requests of a region, which have another limit_req in nginx, do not count for
@@ -243,7 +269,7 @@ func (n *nginx) shareAgain(zone string, line int) string {
 func (n *nginx) hasPlace(r *limitRequest) bool {
 	return !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
 		n.compared++
-		return o.imported && o.zone != r.zone && slices.Equal(o.limit.by, r.limit.by)
+		return o.imported && o.zone != r.zone && o.limit.place() == r.limit.place()
 	})
 }
 

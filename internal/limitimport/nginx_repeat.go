@@ -11,11 +11,35 @@ func (n *nginx) dropRepeated() {
 	byContext := n.byContext()
 	for _, c := range n.contexts { // outer ones first
 		from := c.outer.limiting()
-		if c.limits > 0 && c.limits == len(byContext[c]) && from != nil && haveSame(byContext[c], byContext[from]) {
+		if c.limits > 0 && c.limits == len(byContext[c]) && from != nil && haveSame(byContext[c], byContext[from]) && !n.isCrossed(c, from, byContext) {
 			c.limits = 0
 		}
 	}
 	n.requests = slices.DeleteFunc(n.requests, func(r limitRequest) bool { return r.context.limits == 0 })
+}
+
+// maxCrossings bounds how many pairs of contexts isCrossed compares.
+const maxCrossings = 300_000
+
+// isCrossed reports whether another context, neither around c nor inside of it, may have requests of c here, and a limit_req
+// with the key of one of an outer context: its limit would take the place of the outer one there. Where there are too many
+// contexts to compare one may.
+func (n *nginx) isCrossed(c, outer *nginxContext, byContext map[*nginxContext][]*limitRequest) bool {
+	there := imported{when: n.conditions(c)}
+	return slices.ContainsFunc(n.contexts, func(o *nginxContext) bool {
+		if n.crossings++; n.crossings > maxCrossings {
+			return true
+		}
+		if o == c || o.limits == 0 || o.location.isRegexp() || o.isAnswered() || c.isInside(o) || o.isInside(c) {
+			return false
+		}
+		other := n.conditions(o)
+		inner := imported{when: other}
+		if there.covers(other) && !inner.covers(there.when) {
+			return false // nginx matches it first
+		}
+		return there.meets(other) && n.haveOneKey(byContext[outer], byContext[o])
+	})
 }
 
 // haveSame reports whether two contexts have the same limit_req.
@@ -65,7 +89,7 @@ func (n *nginx) mergeRepeated() {
 	for _, c := range n.contexts { // outer ones first
 		for _, r := range byContext[c] {
 			r.counts = c.counted
-			if outer := r.repeatedOf(byContext[c.outer.limiting()]); outer != nil && r.imported && outer.imported && outer.limit.covers(r.limit.when) {
+			if outer := r.repeatedOf(byContext[c.outer.limiting()]); outer != nil && r.imported && outer.imported && outer.limit.covers(r.limit.when) && !n.isCrossed(c, outer.context, byContext) {
 				r.limit, r.repeated = outer.limit, cmp.Or(outer.repeated, outer)
 				r.repeated.counts = slices.Concat(r.repeated.counts, c.counted)
 			}
