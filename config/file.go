@@ -63,8 +63,12 @@ func nearFile(path string) string {
 func nearName(name string, names []string) string {
 	byStem := map[string][]string{}
 	var stems []string
+	ending := endingOf(name)
 	for _, other := range names {
 		stem := stemOf(other)
+		if ending != "" && endingOf(other) != ending && stem != stemOf(name) {
+			continue // a file of another kind
+		}
 		byStem[stem] = append(byStem[stem], other)
 		stems = append(stems, stem)
 	}
@@ -81,6 +85,15 @@ func stemOf(name string) string {
 		return stem
 	}
 	return name
+}
+
+// endingOf returns the ending of the name of a file, that of YAML in one spelling, or "".
+func endingOf(name string) string {
+	ending := strings.TrimPrefix(name, stemOf(name))
+	if ending == ".yml" {
+		return ".yaml"
+	}
+	return ending
 }
 
 // noFile is the error for a file that does not exist.

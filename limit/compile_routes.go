@@ -80,6 +80,9 @@ func usualOp(op string) string {
 	if route, _, found := strings.Cut(op, "?"); found && strings.Contains(route, " /") {
 		op = route // gateways leave out the query
 	}
+	if IsMethod(op) {
+		return op + " *"
+	}
 	if m := methodAlone.FindStringSubmatch(op); m != nil {
 		return strings.ToUpper(m[1]) + " " + op[len(m[1])+len(m[2]):]
 	}

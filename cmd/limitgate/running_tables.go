@@ -160,6 +160,9 @@ func printDenied(w io.Writer, _ []string, reply any) {
 			if fieldText(row, "limit_id") == "" {
 				m["limit_id"], m["left"] = "--backstop-total-rate", "-"
 			}
+			if fieldText(row, "source") == limit.SourcePolicy.String() {
+				m["left"] = "-" // it fails closed: no bucket was read
+			}
 			if fieldText(row, "retry_after_ms") == "-1" {
 				m["retry_after_ms"] = "never"
 			}

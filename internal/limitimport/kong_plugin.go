@@ -228,13 +228,13 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		return []string{"tenant"}, true
 	case "credential":
 		k.hash("credential")
-		k.note("services send DIM credential, with the id of the credential and not the key itself; a request without it is not counted, and in Kong counts by its address")
+		k.note("services send DIM credential, with the id of the credential and not the key itself; a request without it, which Kong counts by its address, counts for less specific limits alone")
 		return []string{"tenant", "credential"}, true
 	case "ip":
 		k.note("services send the address of the client; a request without it is not counted")
 		return []string{"ip"}, true
 	case "service":
-		k.note("services send DIM service; a request without it is not counted, and in Kong counts by its address")
+		k.note("services send DIM service; a request without it, which Kong counts by its address, counts for less specific limits alone")
 		return []string{"service"}, true
 	case "header":
 		if scalar(config, "header_name") == "" {
@@ -246,14 +246,14 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 			name = "header-" + name
 		}
 		k.noteHeader(name, name)
-		k.note(fmt.Sprintf("services send DIM %s with the header; a request without it is not counted, and in Kong counts by its address", name))
+		k.note(fmt.Sprintf("services send DIM %s with the header; a request without it, which Kong counts by its address, counts for less specific limits alone", name))
 		return []string{name}, true
 	case "path":
 		if scalar(config, "path") == "" {
 			k.remark(line, "a plugin is not imported: limit_by: path needs path")
 			return nil, false
 		}
-		k.note("services send DIM path; requests of other paths are not counted, and in Kong count by their address")
+		k.note("services send DIM path; requests of other paths, which Kong counts by their address, count for less specific limits alone")
 		return []string{"path"}, true
 	default:
 		k.remark(line, "a plugin is not imported: limits do not count by %s%s; Kong has %s", limit.Shorten(what), question(nearest(what, kongWays)), strings.Join(kongWays, ", "))

@@ -165,6 +165,9 @@ func (u *User) applySwitch(rule string) (ok bool) {
 // addSecret adds the hash of a generated password.
 func (u *User) addSecret(text string) error {
 	hash, ok := parseSecret(text)
+	if !ok && strings.HasPrefix(text, "$argon2id$") {
+		return errors.New("an Argon2id hash has no # in front: it begins with $argon2id$")
+	}
 	if !ok && strings.Trim(text, "#") == "" {
 		return errors.New("a comment has a line of its own, which begins with #")
 	}

@@ -74,6 +74,7 @@ func TestParseMistakes(t *testing.T) {
 		">hunter2":        "a file holds hashes and no passwords: limitgate hash-password makes a hash",
 		"<hunter2":        "a file holds hashes and no passwords: limitgate hash-password makes a hash",
 		"# hunter2":       "a comment has a line of its own, which begins with #",
+		"#$argon2id$v=19": "an Argon2id hash has no # in front: it begins with $argon2id$",
 		"#hunter2":        "behind # are the 64 hexadecimal digits of a SHA-256; limitgate hash-password makes them",
 		"on hunter2":      "word 4 of the line is no rule: a password stands there as a hash, which limitgate hash-password makes, and a tenant is written ~acme; rules are on, off, nopass, #HASH, $argon2id$..., ~TENANT, ~PREFIX*, +@GROUP, -@GROUP and certificate=",
 		"+get":            `"get" is a command, and rights are given for groups: @check, @read, @dialects, @admin, @bypass and @all`,
