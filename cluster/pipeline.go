@@ -125,7 +125,7 @@ func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 // refuse leaves the calls of a node request undecided.
 func (p *pipeline) refuse(nr *nodeRequest, why error) {
 	p.report(why)
-	if !nr.alone || why != errOverload {
+	if !nr.alone || !errors.Is(why, errOverload) {
 		p.record(breaker.Outcome{Stuck: 1, Err: why})
 	} // otherwise it is no sign of a node that is slow for others
 	nr.mu.Lock()

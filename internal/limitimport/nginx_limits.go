@@ -49,7 +49,7 @@ func (n *nginx) read(r *limitRequest) bool {
 		r.remark("limit_req_dry_run is on for some requests and off for others: the limit is enforced here, for all of them")
 	}
 	if r.delays && r.burst > 0 {
-		r.remarkOnce("nginx holds requests of a burst back, unless nodelay is set; here those of the burst are admitted at once, and more are told when to come back")
+		r.remarkOnce("nginx holds requests of a burst back, unless nodelay is set; here those of the burst are admitted at once, and more are denied with the time to try again")
 	}
 	return true
 }
