@@ -12,7 +12,7 @@ var failOpen = Drill{
 			Text:     "Meanwhile, look at the state of the proxy, and at a limit that fails closed.",
 			Commands: []string{"curl -s http://127.0.0.1:9180/readyz", `limitgate check --addr 127.0.0.1:6380 drill "POST /v1/payments" -`},
 		},
-		Step{Text: "Start a proxy during the outage of a store that refuses connections: it starts without the store, and says so."},
+		Step{Text: "Start a proxy during the outage of a store that refuses connections: it starts without the store, and logs it."},
 	),
 	Signs: []Sign{
 		{InLog, "store degraded, using backstop", "once for each master that checks ask: those of the drill ask one, that of its tenant"},
