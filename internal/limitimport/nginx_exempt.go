@@ -60,7 +60,7 @@ func (n *nginx) addresses(m *nginxMap) (of *nginxMap, value func(string) string)
 // exemptNetworks returns the networks of a map for which value returns nothing, or the reason why it cannot. If nested it
 // returns those inside of them for which it does not; otherwise it leaves out networks that have others in them.
 func (m *nginxMap) exemptNetworks(value func(string) string, nested bool) (networks, inside []netip.Prefix, why string) {
-	if m.hasOverlappingRanges() {
+	if m.overlaps() {
 		return nil, nil, fmt.Sprintf("ranges in the block on line %d overlap", m.line)
 	}
 	var others []netip.Prefix
@@ -320,7 +320,7 @@ func (n *nginx) remarkWatched() {
 func (n *nginx) isWatched(r *limitRequest, region []condition) bool {
 	return !slices.ContainsFunc(n.shared, func(o imported) bool {
 		n.compared++
-		return o.takesPlaceOf(&r.limit) && o.covers(region)
+		return n.compared <= maxHidden && o.takesPlaceOf(&r.limit) && o.covers(region)
 	})
 }
 

@@ -4,13 +4,15 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // nginxMap is a map or geo block, with the values of its variable.
 type nginxMap struct {
-	line    int
-	source  string // the variable that a map reads, without $, or "" of a geo block, which reads the address
-	entries []mapEntry
+	line     int
+	source   string // the variable that a map reads, without $, or "" of a geo block, which reads the address
+	entries  []mapEntry
+	overlaps func() bool // whether ranges of a geo block overlap
 	// hostnames reports that keys are names of hosts, of which .example.com is one with all in it.
 	hostnames bool
 }
@@ -83,7 +85,9 @@ func (m *nginxMap) hasVariables() bool {
 
 // mapBlock begins a block of the values of a variable.
 func (n *nginx) mapBlock(line int, source, variable string) {
-	n.context.values = &nginxMap{line: line, source: source}
+	m := &nginxMap{line: line, source: source}
+	m.overlaps = sync.OnceValue(m.hasOverlappingRanges) // each limit_req asks
+	n.context.values = m
 	n.maps[strings.TrimPrefix(variable, "$")] = n.context.values
 }
 
