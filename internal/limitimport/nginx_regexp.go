@@ -1,23 +1,45 @@
 package limitimport
 
-import "strings"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // mayMatch reports whether a regular expression may match a path that begins with prefix: the letters that it begins with,
 // and prefix, agree as far as both go.
 func (l location) mayMatch(prefix string) bool {
-	begin := l.begin()
-	if l.modifier == "~*" {
-		begin, prefix = strings.ToLower(begin), strings.ToLower(prefix)
-	}
-	n := min(len(begin), len(prefix))
-	return begin[:n] == prefix[:n]
+	return slices.ContainsFunc(l.begins(), func(begin string) bool {
+		if l.modifier == "~*" {
+			begin, prefix = strings.ToLower(begin), strings.ToLower(prefix)
+		}
+		n := min(len(begin), len(prefix))
+		return begin[:n] == prefix[:n]
+	})
 }
 
-// begin returns letters with which all paths begin that a regular expression matches.
-func (l location) begin() string {
+// plainGroup matches a group of words at the beginning of the rest of a regular expression.
+var plainGroup = regexp.MustCompile(`^\((?:\?:)?([\w/|-]*)\)(?:[^*?{]|$)`)
+
+// begins returns letters with one of which each path begins that a regular expression matches.
+func (l location) begins() []string {
+	begin, rest := l.begin()
+	group := plainGroup.FindStringSubmatch(rest)
+	if group == nil {
+		return []string{begin}
+	}
+	all := strings.Split(group[1], "|")
+	for i := range all {
+		all[i] = begin + all[i]
+	}
+	return all
+}
+
+// begin returns letters with which all paths begin that a regular expression matches, and what follows them in it.
+func (l location) begin() (letters, rest string) {
 	text, anchored := strings.CutPrefix(l.path, "^")
 	if !anchored || hasAlternatives(text) {
-		return ""
+		return "", ""
 	}
 	begin := []byte{}
 	for len(text) > 0 {
@@ -28,11 +50,11 @@ func (l location) begin() string {
 			break
 		}
 		if text = text[width:]; text != "" && strings.IndexByte("*?{", text[0]) >= 0 {
-			break // the letter may be missing
+			return string(begin), "" // the letter may be missing
 		}
 		begin = append(begin, letter)
 	}
-	return string(begin)
+	return string(begin), text
 }
 
 // hasAlternatives reports whether a regular expression is one of several, or may be: a | stands outside of parentheses.
