@@ -41,11 +41,13 @@ func (d *draft) writeDimensions(b *strings.Builder) {
 			mistaken = mistaken || limit.MistakenDim(c.dimension)
 		}
 	}
+	for _, c := range d.advised {
+		if used[c.dimension] = true; d.secret[c.dimension] {
+			secret[c.dimension] = true
+		}
+	}
 	if len(secret) == 0 && !mistaken {
 		return
-	}
-	for _, c := range d.advised {
-		used[c.dimension] = true
 	}
 	b.WriteString("dimensions:\n")
 	for _, name := range slices.Sorted(maps.Keys(used)) {

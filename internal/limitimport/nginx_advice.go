@@ -176,7 +176,7 @@ func (n *nginx) remarkAdvised() {
 		}
 	}
 	for _, on := range n.advised {
-		if !used[on.dimension] {
+		if !used[on.dimension] && on.pattern != "" {
 			used[on.dimension] = true
 			n.remark(n.remarks[0].Line, "limits that these lines advise have conditions on %s, which services send as DIM %[1]s", on.dimension)
 		}

@@ -24,7 +24,7 @@ func (n *nginx) exempted(m *nginxMap, variable string, nested bool) (exempt, cou
 	of, value := n.addresses(m)
 	switch {
 	case of.source != "" && of.source != "remote_addr":
-		return nil, nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, write by: [%s] in place of [ip] and missing: pass, %[2]s: {hash: true} under dimensions, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
+		return nil, nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, "+writeBy+"[%s] in place of [ip] and missing: pass, %[2]s: {hash: true} under dimensions, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
 	case of != m && m.hasPatterns():
 		return nil, nil, "its map has regular expressions, or names of hosts that match others"
 	case of != m && of.hasVariables():
@@ -32,6 +32,31 @@ func (n *nginx) exempted(m *nginxMap, variable string, nested bool) (exempt, cou
 	}
 	networks, inside, why := of.exemptNetworks(value, nested)
 	return onAddresses(networks), onAddresses(inside), why
+}
+
+// writeBy begins the advice to count by a dimension in place of the address.
+const writeBy = "write by: "
+
+// keepPlacesBy says how other limits keep the place of that of a limit_req once that counts by its variable, or returns "".
+func (n *nginx) keepPlacesBy(r *limitRequest) string {
+	var lines []string
+	for i := range n.requests {
+		o := &n.requests[i]
+		if n.compared++; !o.imported || o.limit.shadow || len(lines) > mostNamed || !o.limit.takesPlaceOf(&r.limit) || !o.limit.meets(r.limit.when) {
+			continue
+		}
+		allow := o.limit.allow()
+		allow.id, allow.by, allow.group = r.limit.id+"-"+o.limit.id, []string{word(r.variable)}, r.limit.group
+		if _, known := n.nameAdvised(&allow, r.line); !known {
+			lines = append(lines, allow.line())
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	n.hash(word(r.variable))
+	n.advised = append(n.advised, condition{word(r.variable), ""})
+	return "; others keep its place then by " + named(lines) + ", in place of their replaces: [" + limit.Shorten(r.limit.id) + "] and of other lines here that lift it"
 }
 
 // onAddresses returns conditions on the address, one for each network.
@@ -275,6 +300,9 @@ func (n *nginx) addExempted(r *limitRequest) {
 		return // remarkWatched
 	}
 	if why != "" {
+		if strings.Contains(why, writeBy) {
+			why += n.keepPlacesBy(r)
+		}
 		n.remark(r.line, "$%s is the address of the client or empty, by the map on line %d; here requests for which it is empty count too: %s", limit.Shorten(r.variable), m.line, why)
 		return
 	}

@@ -267,7 +267,7 @@ func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
 }
 
 var (
-	besideText  = regexp.MustCompile(`^nginx matches location (\S+) before (\S+), (whose limit by zone (\S+) its requests have here (?:too|in place of that on line (\d+))|where limit_req_dry_run admits all)`)
+	besideText  = regexp.MustCompile(`^nginx matches location (\S+) before (\S+), (whose limit by zone (\S+) its requests have here (?:too|in place of that on lines? ([\d, ]*\d))|where limit_req_dry_run admits all)`)
 	answersText = regexp.MustCompile(`^nginx answers the requests of location \S+ by return, before it counts them; here those of zone \S+ on line (\d+) count: `)
 	leftOutText = regexp.MustCompile(`^[^,]+(?:, which inherits this limit_req)?, nginx leaves out that of zone (\S+) on line (\d+); here (both count|that one counts)`)
 )
@@ -287,7 +287,7 @@ func (c *modelConfig) explained(r *modelRequest, l *modelLimit, remarks []Remark
 		case answers != nil:
 			return extra && r.block.isIn(m.Line) && l.isNamed(answers[1])
 		case beside != nil && m.Line == r.block.line:
-			return !extra && (l.isNamed(beside[5]) || beside[4] == "") || extra && beside[4] == l.zone && c.hasLimit(beside[2], l)
+			return !extra && (slices.ContainsFunc(strings.Split(beside[5], ", "), l.isNamed) || beside[4] == "") || extra && beside[4] == l.zone && c.hasLimit(beside[2], l)
 		case leftOut != nil && extra:
 			return l.isNamed(leftOut[2]) && slices.ContainsFunc(r.block.limiting(), func(o *modelLimit) bool { return o.isAt(m.Line) })
 		case strings.Contains(m.Text, "is empty for some requests"), strings.Contains(m.Text, "for which it is empty count too"):

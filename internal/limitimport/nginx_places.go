@@ -195,25 +195,27 @@ func (n *nginx) remarkBesideOf(r *limitRequest, c *nginxContext, region []condit
 		n.remark(c.location.line, "nginx matches location %s before %s, where limit_req_dry_run admits all: here its requests are admitted too; write a limit for it", path, limit.Shorten(at.path))
 	case n.counts(&r.limit, region):
 		how := "too"
-		if line := n.lostTo(r, region, others); line > 0 {
-			how = fmt.Sprintf("in place of that on line %d", line)
+		if lines := n.lostTo(r, region, others); len(lines) > 0 {
+			how = "in place of that on " + listOfLines(lines)
 		}
 		n.remark(c.location.line, "nginx matches location %s before %s, whose limit by zone %s its requests have here %s: %s", path, limit.Shorten(at.path), limit.Shorten(r.zone), how, n.liftedBy(r, c, region, c.location.line))
 	}
 }
 
-// lostTo returns the line of the limit_req, of others, whose limit that of r takes the place of for requests of a region, or 0.
-func (n *nginx) lostTo(r *limitRequest, region []condition, others []*limitRequest) (line int) {
+// lostTo returns the lines of limit_req, of others, whose limits that of r takes the place of for requests of a region. If it
+// takes the place of none, it returns those that another limit lifts there.
+func (n *nginx) lostTo(r *limitRequest, region []condition, others []*limitRequest) (lines []int) {
 	for _, o := range others {
 		if !o.imported || o.limit.shadow || n.counts(&o.limit, slices.Concat(region, r.limit.when)) {
 			continue
 		}
 		if r.limit.takesPlaceOf(&o.limit) {
-			return o.line
+			return []int{o.line}
 		}
-		line = o.line // lifted by an allow
+		lines = append(lines, o.line)
 	}
-	return line
+	slices.Sort(lines)
+	return lines
 }
 
 // isAdmittedBy reports whether requests of a region, which have another limit_req in nginx, do not count for
