@@ -88,7 +88,7 @@ type limitRequest struct {
 
 	variable  string     // the key, if it is one that a map makes of the address of the client
 	exempting *nginxMap  // the map, if it leaves that empty for some addresses alone
-	alone     bool       // no other limit of its place has requests of it
+	alone     bool       // no other limit of its place and group has requests of it, or others are lifted there
 	lifts     []imported // limits that keep the places of this one, if it has a group of its own for exempt addresses
 }
 

@@ -153,6 +153,8 @@ func (n *nginx) countedBeside(allow *imported, r *limitRequest, c *nginxContext,
 			continue
 		}
 		switch {
+		case c.isDry() && slices.ContainsFunc(o.counts, func(at *nginxContext) bool { return counted(at) && !at.isDry() }):
+			return nil, true
 		case slices.Contains(o.counts, c):
 			beside = o
 		case !o.limit.takesPlaceOf(allow):

@@ -165,9 +165,9 @@ func (n *nginx) isAlone(r *limitRequest) bool {
 }
 
 // exemptions returns limits that admit the requests whose key is empty, and those that count some of them all the same, or the
-// reason why there are none.
-func (n *nginx) exemptions(r *limitRequest) (allows []imported, why string) {
-	exempt, counted, why := n.exempted(r.exempting, r.variable, r.alone)
+// reason why there are none. If not nested it leaves out networks that have others in them.
+func (n *nginx) exemptions(r *limitRequest, nested bool) (allows []imported, why string) {
+	exempt, counted, why := n.exempted(r.exempting, r.variable, nested)
 	if line, of := n.countedInside(r); why == "" && len(exempt) > 0 && line > 0 {
 		return nil, fmt.Sprintf("a limit that admits them would lift that of line %d too, in the location on line %d", of, line)
 	}
@@ -226,9 +226,12 @@ func (n *nginx) separateExempting() {
 		return
 	}
 	for _, same := range separate {
-		lifts := n.keepPlaces(same[0], separate)
+		lifts, nested := n.keepPlaces(same[0], separate, true), true
+		if len(lifts) > maxLifts {
+			lifts, nested = n.keepPlaces(same[0], separate, false), false
+		}
 		for _, r := range same {
-			r.lifts = lifts
+			r.lifts, r.alone = lifts, nested
 		}
 	}
 	for i, key := range slices.Sorted(maps.Keys(separate)) {
@@ -243,6 +246,9 @@ func (n *nginx) separateExempting() {
 	}
 }
 
+// maxLifts bounds the limits that lift one in a group of its own, with those for networks inside of exempt ones.
+const maxLifts = 500
+
 // exemptGroup stands for the group that a limit gets for its exempt addresses.
 const exemptGroup = "exempt"
 
@@ -251,7 +257,7 @@ func (n *nginx) needsGroup(r *limitRequest) bool {
 	if r.exempting == nil || r.limit.shadow {
 		return false
 	}
-	allows, _ := n.exemptions(r)
+	allows, _ := n.exemptions(r, true)
 	return slices.ContainsFunc(allows, func(allow imported) bool { return n.liftedToo(r, &allow) != nil }) && n.watchedBeside(r) == nil
 }
 
@@ -268,9 +274,10 @@ func (n *nginx) watchedBeside(r *limitRequest) *limitRequest {
 }
 
 // keepPlaces returns limits that lift the limit of r in a group of its own where another one takes its place, and the others
-// where that takes theirs.
-func (n *nginx) keepPlaces(r *limitRequest, separate map[string][]*limitRequest) (lifts []imported) {
+// where that takes theirs. If nested they are for networks too that have limits of r inside of exempt ones.
+func (n *nginx) keepPlaces(r *limitRequest, separate map[string][]*limitRequest, nested bool) (lifts []imported) {
 	under := false
+	_, counted, _ := n.exempted(r.exempting, r.variable, nested)
 	for i := range n.requests {
 		o := &n.requests[i]
 		if !o.imported || o.limit.equals(&r.limit) || o.limit.place() != r.limit.place() || !o.limit.meets(r.limit.when) {
@@ -280,6 +287,11 @@ func (n *nginx) keepPlaces(r *limitRequest, separate map[string][]*limitRequest)
 			lift := o.limit.allow()
 			lift.id, lift.group = r.limit.id+"-"+o.limit.id+"-allow", exemptGroup
 			lifts = append(lifts, lift)
+			for _, on := range counted { // a limit of r has them
+				inside := lift
+				inside.when = append(slices.Clip(lift.when), on)
+				lifts = append(lifts, inside)
+			}
 		}
 		under = under || r.limit.takesPlaceOf(&o.limit) && separate[fmt.Sprint(o.limit)] == nil
 	}
@@ -295,7 +307,7 @@ func (n *nginx) addExempted(r *limitRequest) {
 	if m == nil {
 		return
 	}
-	allows, why := n.exemptions(r)
+	allows, why := n.exemptions(r, r.alone)
 	if r.limit.shadow {
 		return // remarkWatched
 	}

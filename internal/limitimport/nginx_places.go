@@ -225,7 +225,8 @@ func (n *nginx) isAdmittedBy(r, other *limitRequest, region []condition) bool {
 	if other.limit.place() != allow.place() || other.imported && (other.limit.shadow || allow.compareRank(&other.limit) >= 0) {
 		return false
 	}
-	return n.counts(&allow, region)
+	same := func(o limitRequest) bool { return o.imported && !o.limit.shadow && o.repeats(other) && n.counts(&o.limit, region) }
+	return (other.imported || !slices.ContainsFunc(n.requests, same)) && n.counts(&allow, region)
 }
 
 // remarkShared remarks on limits that were imported of several limit_req with one zone.
