@@ -225,7 +225,9 @@ func (n *nginx) isAdmittedBy(r, other *limitRequest, region []condition) bool {
 	if other.limit.place() != allow.place() || other.imported && (other.limit.shadow || allow.compareRank(&other.limit) >= 0) {
 		return false
 	}
-	same := func(o limitRequest) bool { return o.imported && !o.limit.shadow && o.repeats(other) && n.counts(&o.limit, region) }
+	same := func(o limitRequest) bool {
+		return o.imported && !o.limit.shadow && o.repeats(other) && n.counts(&o.limit, region)
+	}
 	return (other.imported || !slices.ContainsFunc(n.requests, same)) && n.counts(&allow, region)
 }
 
