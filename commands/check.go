@@ -226,6 +226,9 @@ func orQuoted(tenant, op, ip []byte) string {
 		}
 	}
 	if !bytes.HasPrefix(ip, []byte("/")) || !limit.IsMethod(string(op)) {
+		if _, isNumber := parseCost(ip); isNumber {
+			return noneText + "; the order is tenant op ip cost"
+		}
 		if !bytes.ContainsAny(ip, ".:,") {
 			return noneText
 		}

@@ -39,6 +39,11 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	if scope, ok = k.scope(n, config, scope); !ok {
 		return
 	}
+	for _, field := range []string{"error_code", "error_message"} {
+		if isSet(config, field) {
+			k.note(field + " is not imported: services answer a denial themselves")
+		}
+	}
 	policy := scalar(config, "policy")
 	k.windows(kongPlugin{line: n.Line, rank: rank, local: policy == "" || policy == "local"}, config, imported{by: by, when: scope, algorithm: "fixed_window", closed: k.isClosed(config)})
 }
