@@ -25,9 +25,9 @@ const (
 	// With fewer, waiting for the first batch makes batches larger at no cost.
 	minPipelined = maxBatch / 8
 	// maxAlone is the maximum number of calls with commands of their own in a batch. A node decides
-	// so many in about two milliseconds, for which other callers wait at most: without it one client
+	// so many in about a millisecond, for which other callers wait at most: without it one client
 	// with many of them holds up all others.
-	maxAlone = 32
+	maxAlone = 16
 	// aloneCost is how many calls that share commands cost a node as much as one with its own.
 	aloneCost = maxBatch / maxAlone
 	// minBackoff and maxBackoff bound the pause between two attempts to connect.
