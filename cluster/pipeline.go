@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxQueue is the maximum number of calls in each queue of a pipeline: a node decides
-	// that many in a few milliseconds, and no caller waits longer than that.
+	// maxQueue is the maximum number of calls in each queue of a pipeline. A node decides that many
+	// which share commands in a few milliseconds; of those with their own most leave at their deadline.
 	maxQueue = 4096
 	// maxInFlight is the maximum number of batches in flight: while the reply to one is
 	// read, the node works on the other. A third would only wait at the node.
@@ -25,8 +25,8 @@ const (
 	// With fewer, waiting for the first batch makes batches larger at no cost.
 	minPipelined = maxBatch / 8
 	// maxAlone is the maximum number of calls with commands of their own in a batch. A node decides
-	// so many in about a millisecond, for which other callers wait at most: without it one client
-	// with many of them holds up all others.
+	// so many in about a millisecond, for which other callers wait with each batch in flight: without
+	// it one client with many of them holds up all others.
 	maxAlone = 16
 	// aloneCost is how many calls that share commands cost a node as much as one with its own.
 	aloneCost = maxBatch / maxAlone
@@ -94,9 +94,9 @@ type pipeline struct {
 func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 	nr.open = len(nr.calls)
 	p.mu.Lock()
-	queue, room := &p.shared, maxBatch
+	queue := &p.shared
 	if nr.alone {
-		queue, room = &p.alone, maxAlone
+		queue = &p.alone
 	}
 	var why error
 	switch {
@@ -109,7 +109,7 @@ func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 		if p.shared.calls > maxBatch {
 			p.saturated.Store(true)
 		}
-		now = now || queue.calls >= room // more calls would not fit into the batch
+		now = now || queue.calls >= roomOf(nr.alone) // more calls would not fit into the batch
 	}
 	p.mu.Unlock()
 	switch {
@@ -125,9 +125,7 @@ func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 // refuse leaves the calls of a node request undecided.
 func (p *pipeline) refuse(nr *nodeRequest, why error) {
 	p.report(why)
-	if !nr.alone || !errors.Is(why, errOverload) {
-		p.record(breaker.Outcome{Stuck: 1, Err: why})
-	} // otherwise it is no sign of a node that is slow for others
+	p.record(nr.unsent(why))
 	nr.mu.Lock()
 	last := false
 	for _, c := range nr.calls {
@@ -214,12 +212,7 @@ func (p *pipeline) encode(b *batch) {
 func (p *pipeline) send(b *batch, out []byte) {
 	b.refs += 2 // this sender and the reader
 	conn := p.conn
-	switch {
-	case len(b.callers) == 0: // all were refused, as they had waited for too long
-		p.release(b)
-		p.release(b)
-		return
-	case conn == nil:
+	if len(b.callers) == 0 || conn == nil {
 		p.failUnsent(b)
 		return
 	}
@@ -242,12 +235,14 @@ func (p *pipeline) sendAgain() {
 	p.send(b, b.encodeAgain(p.script))
 }
 
-// failUnsent fails a batch that cannot be sent, in place of its sender and of the reader. The caller
-// holds mu; failUnsent releases it meanwhile.
+// failUnsent fails a batch that cannot be sent, in place of its sender and of the reader. If it has no callers, all were
+// refused before, and nothing failed. The caller holds mu; failUnsent releases it meanwhile.
 func (p *pipeline) failUnsent(b *batch) {
-	p.mu.Unlock()
-	p.fail(b, errDown, false)
-	p.mu.Lock()
+	if len(b.callers) > 0 {
+		p.mu.Unlock()
+		p.fail(b, errDown, false)
+		p.mu.Lock()
+	}
 	p.release(b)
 	p.release(b)
 }

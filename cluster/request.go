@@ -211,13 +211,9 @@ func (req *request) addCall(s *Store, n *node, what op, items []limit.Item, c li
 
 // nodeRequestFor returns the node request for a node and a route that has room, or nil.
 func (req *request) nodeRequestFor(n *node, via route, alone bool) *nodeRequest {
-	room := maxBatch
-	if alone {
-		room = maxAlone
-	}
 	for i := len(req.used) - 1; i >= 0; i-- {
 		if req.nodes[i] == n && req.used[i].route == via && req.used[i].alone == alone {
-			if len(req.used[i].calls) == room {
+			if len(req.used[i].calls) == roomOf(alone) {
 				return nil
 			}
 			return req.used[i]
@@ -256,12 +252,11 @@ func (s *Store) recordAbandoned(n *node, nr *nodeRequest) {
 		why = errOverdue
 	}
 	n.reportHealth(why)
-	switch {
-	case nr.sent:
-		n.breaker.Record(time.Now(), breaker.Outcome{Failed: 1, Err: why})
-	case !nr.alone: // otherwise it is no sign of a node that is slow for others
-		n.breaker.Record(time.Now(), breaker.Outcome{Stuck: 1, Err: why})
+	outcome := nr.unsent(why)
+	if nr.sent {
+		outcome = breaker.Outcome{Failed: 1, Err: why}
 	}
+	n.breaker.Record(time.Now(), outcome)
 	for _, c := range nr.calls {
 		items := nr.items[c.First:c.Last]
 		if items[0].Source != limit.SourceNone {

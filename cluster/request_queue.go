@@ -1,5 +1,11 @@
 package cluster
 
+import (
+	"errors"
+
+	"github.com/limitgate/limitgate/internal/breaker"
+)
+
 // requestQueue is node requests that wait for a batch, in order of arrival.
 type requestQueue struct {
 	requests []*nodeRequest
@@ -24,4 +30,21 @@ func (q *requestQueue) moveTo(b *batch, most int) {
 	rest := copy(q.requests, q.requests[n:])
 	clear(q.requests[rest:])
 	q.requests = q.requests[:rest]
+}
+
+// roomOf returns the maximum number of calls of a batch that share commands, or that have their own.
+func roomOf(alone bool) int {
+	if alone {
+		return maxAlone
+	}
+	return maxBatch
+}
+
+// unsent returns what a node request that was not sent means for the breaker of its node. That calls with commands of their
+// own waited for too long is no sign of a node that is slow for others.
+func (nr *nodeRequest) unsent(why error) breaker.Outcome {
+	if nr.alone && errors.Is(why, errOverload) {
+		return breaker.Outcome{}
+	}
+	return breaker.Outcome{Stuck: 1, Err: why}
 }
