@@ -167,10 +167,11 @@ func (n *nginx) countedBeside(allow *imported, r *limitRequest, c *nginxContext,
 // remarkAdvised says what services send for the conditions of limits that remarks advise, where no limit of the file has them.
 func (n *nginx) remarkAdvised() {
 	used := map[string]bool{"op": true, "ip": true, "zone": true} // each remark on a zone says so itself
-	for text := range n.once {
-		for _, on := range n.advised {
-			used[on.dimension] = used[on.dimension] || strings.Contains(text, "services send DIM "+on.dimension+" ")
-		}
+	for i := range n.requests {                                   // a remark on each says so, also where its limit is that of a context around it
+		r := &n.requests[i]
+		pattern, ok := r.context.location.pattern()
+		used["path"] = used["path"] || r.imported && ok && pattern != "/*"
+		used[n.serverDimension()] = used[n.serverDimension()] || r.imported && r.server != nil && n.hostOf(r.server) != ""
 	}
 	for _, l := range slices.Concat(n.shared, n.tenant) {
 		for _, on := range l.when {

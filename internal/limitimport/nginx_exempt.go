@@ -23,8 +23,8 @@ func (n *nginx) exempted(m *nginxMap, variable string, nested bool) (exempt, cou
 	}
 	of, value := n.addresses(m)
 	switch {
-	case of.source != "" && of.source != "remote_addr":
-		return nil, nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, "+writeBy+"[%s] in place of [ip] and missing: pass, %[2]s: {hash: true} under dimensions, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
+	case n.isByVariable(m):
+		return nil, nil, fmt.Sprintf("it is empty by $%s, and not by the address; to leave them out, write by: [%s] in place of [ip] and missing: pass, %[2]s: {hash: true} under dimensions, and services send DIM %[2]s with what nginx has in $%s", limit.Shorten(of.source), word(variable), limit.Shorten(variable))
 	case of != m && m.hasPatterns():
 		return nil, nil, "its map has regular expressions, or names of hosts that match others"
 	case of != m && of.hasVariables():
@@ -34,8 +34,11 @@ func (n *nginx) exempted(m *nginxMap, variable string, nested bool) (exempt, cou
 	return onAddresses(networks), onAddresses(inside), why
 }
 
-// writeBy begins the advice to count by a dimension in place of the address.
-const writeBy = "write by: "
+// isByVariable reports whether a key is empty by another variable than the address and the method of a request.
+func (n *nginx) isByVariable(m *nginxMap) bool {
+	of, _ := n.addresses(m)
+	return m.source != "request_method" && of.source != "" && of.source != "remote_addr"
+}
 
 // keepPlacesBy says how other limits keep the place of that of a limit_req once that counts by its variable, or returns "".
 func (n *nginx) keepPlacesBy(r *limitRequest) string {
@@ -312,7 +315,7 @@ func (n *nginx) addExempted(r *limitRequest) {
 		return // remarkWatched
 	}
 	if why != "" {
-		if strings.Contains(why, writeBy) {
+		if n.isByVariable(m) {
 			why += n.keepPlacesBy(r)
 		}
 		n.remark(r.line, "$%s is the address of the client or empty, by the map on line %d; here requests for which it is empty count too: %s", limit.Shorten(r.variable), m.line, why)
