@@ -49,7 +49,7 @@ func advise(err error) string {
 	case KindTimeout: // often this host's fault
 		return "no answer within --decision-timeout: look at the load of both hosts, or raise it"
 	case KindOverload:
-		return "calls waited in this proxy for half of --decision-timeout: the node answers slowly, or this host has too much to do"
+		return "calls waited in this proxy for half of --decision-timeout: the node answers slowly or not at all, or this host has too much to do"
 	case KindNetwork:
 		return "look whether the node runs: the backstop decides for it until it answers or a replica replaces it"
 	case KindMoved:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -171,6 +172,39 @@ func TestReplayTenant(t *testing.T) {
 	} {
 		if out, errs, code := command(row.args...); code != exitOK || strings.Contains(out, row.text) != row.said {
 			t.Errorf("%s: exit %d: %s%s", row.args, code, out, errs)
+		}
+	}
+}
+
+// TestReplayNames: replay names the tenants and the ops of a log where those of the limits file are others.
+func TestReplayNames(t *testing.T) {
+	limits := writeLimits(t, `
+version: 1
+default_plan: free
+plans:
+  free: [{id: login, by: [tenant], when: {op: /login}, rate: 5/s}, {id: pay, by: [tenant], when: {op: "POST /pay"}, rate: 5/s}]
+tenants: {Acme: {}}
+`)
+	line := func(user, op string) string {
+		return "192.0.2.1 - " + user + " [01/Mar/2026:10:00:05 +0000] \"" + op + " HTTP/1.1\" 200 5\n"
+	}
+	const (
+		noTenant = "WARNING: no tenant that the file lists occurs, and all requests have the default plan: --tenant {user} makes tenants such as \"acme\"\n"
+		login    = "WARNING: no request met limit login: its condition on op, /login, does not hold for the op \"POST /login\" of the log (2 requests): it has a method, and the condition has none\n"
+	)
+	for log, want := range map[string]string{
+		line("acme", "POST /pay") + line("acme", "POST /x"):                                 noTenant,
+		line("acme", "POST /pay") + line("Acme", "GET /login"):                              strings.NewReplacer("POST", "GET", "2 requests", "1 request").Replace(login),
+		line("Acme", "GET /login") + line("acme", "POST /login") + line("b", "POST /login"): login,
+		line("-", "GET /x") + line("acme", "GET /x"):                                        noTenant,
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, errs, code := command("replay", "--limits", limits, "--tenant", "{user}", path)
+		if warnings, _, _ := strings.Cut(out, strconv.Itoa(strings.Count(log, "\n"))+" requests: "); code != exitOK || warnings != want {
+			t.Errorf("%s: exit %d: %s%s, want %s", log, code, out, errs, want)
 		}
 	}
 }

@@ -87,7 +87,7 @@ var ownNames = strings.NewReplacer(
 // withAPINames returns the text of an error with the names that arguments have here.
 func withAPINames(text string) string {
 	if strings.HasPrefix(text, "tenant required") {
-		return "tenant required: name it, or authenticate as a user that has one"
+		return "tenant required: send its name in the field tenant, or authenticate as a user that has one"
 	}
 	return ownNames.Replace(text)
 }

@@ -107,6 +107,7 @@ type tally struct {
 	undeclared map[string]int64
 	capped     int64           // requests that no limit denied, and the backstop's bound of all tenants together did
 	plans      map[string]bool // of the tenants of requests
+	seen       seen
 	second     time.Time
 	count      int64
 }
@@ -142,6 +143,7 @@ func counting(set *limit.Set) map[string]bool {
 func (t *tally) add(a *asked, o *outcome) {
 	t.report.Requests++
 	t.plans[t.set.Plan(a.req.Tenant)] = true
+	t.seen.add(t.set, &a.req)
 	for name := range t.set.Undeclared(&a.req) {
 		t.undeclared[name]++
 	}
@@ -283,14 +285,13 @@ func (t *tally) finish(s *source) *Report {
 	if r.Foreign > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by limits that are not in this file", r.Foreign))
 	}
-	if t.set.Tenants() > 0 && s.opts.Tenant.String() == DefaultTenant && !t.set.Lists(DefaultTenant) {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("every request is of the tenant %s, and no listed tenant occurs: --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}", DefaultTenant))
-	}
+	r.Warnings = append(r.Warnings, t.seen.noTenant(t.set, &s.opts)...)
 	for _, name := range slices.Sorted(maps.Keys(t.undeclared)) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d requests have a value of %s that the limits file does not declare, which counts as a missing one", t.undeclared[name], r.Requests, name))
 	}
 	s.lacking.warnOfPaths(t.set, &s.opts)
 	r.Warnings = append(r.Warnings, s.lacking.unmet(t.set, t.plans, &s.opts)...)
+	r.Warnings = append(r.Warnings, t.seen.otherOps(t.set, t.limits)...)
 	return r
 }
 

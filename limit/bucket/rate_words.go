@@ -76,6 +76,9 @@ func rateForm(text string) error {
 // exponent matches a count with an exponent.
 var exponent = regexp.MustCompile(`^([1-9][0-9]{0,5})e([0-9])$`)
 
+// millions matches a count in millions.
+var millions = regexp.MustCompile(`^([1-9][0-9]{0,5})(?:\.([0-9]))? ?(?:m|mio|million)$`)
+
 // oddRate returns the error for a text that otherRate does not match.
 func oddRate(text string) error {
 	count, period, _ := strings.Cut(text, "/")
@@ -86,6 +89,8 @@ func oddRate(text string) error {
 	if m := exponent.FindStringSubmatch(count); m != nil {
 		zeros, _ := strconv.Atoi(m[2]) // one digit
 		meant = m[1] + strings.Repeat("0", zeros) + "/" + period
+	} else if m := millions.FindStringSubmatch(count); m != nil {
+		meant = m[1] + m[2] + strings.Repeat("0", 6-len(m[2])) + "/" + period
 	} else if first, _, found := strings.Cut(period, "/"); found {
 		meant = count + "/" + first
 	} else if m := fraction.FindStringSubmatch(period); m != nil {

@@ -1,0 +1,67 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// seen has the ops and the tenants of a log that warnings name.
+type seen struct {
+	ops    map[string]int64 // the requests of each op, of mostOps at most
+	listed bool             // a tenant of the file occurs
+	tenant string           // the first that the file does not list
+}
+
+// add remembers the op and the tenant of a request.
+func (s *seen) add(set *limit.Set, req *limit.Request) {
+	if _, known := s.ops[req.Op]; known || len(s.ops) < mostOps {
+		if s.ops == nil {
+			s.ops = map[string]int64{}
+		}
+		s.ops[req.Op]++
+	}
+	switch {
+	case s.listed:
+	case set.Lists(req.Tenant):
+		s.listed = true
+	case s.tenant == "" && req.Tenant != noWord:
+		s.tenant = strings.Clone(req.Tenant)
+	}
+}
+
+// noTenant returns a warning if the file lists tenants and none of them occurs, or nothing.
+func (s *seen) noTenant(set *limit.Set, opts *Options) []string {
+	tenant := opts.Tenant.String()
+	switch {
+	case set.Tenants() == 0 || s.listed || s.tenant == "":
+		return nil
+	case tenant == DefaultTenant:
+		return []string{fmt.Sprintf("every request is of the tenant %s, and no listed tenant occurs: --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}", DefaultTenant)}
+	}
+	return []string{fmt.Sprintf("no tenant that the file lists occurs, and all requests have the default plan: --tenant %s makes tenants such as %s", tenant, limit.Quote(s.tenant))}
+}
+
+// otherOps returns a warning for each limit without a request whose condition on the op is another spelling of an op of the log.
+func (s *seen) otherOps(set *limit.Set, limits []LimitReport) (warnings []string) {
+	byCount := slices.SortedFunc(maps.Keys(s.ops), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.ops[b], s.ops[a]), cmp.Compare(a, b))
+	})
+	for _, l := range set.All() {
+		use := l.OpUse()
+		if use.Pattern == "" || limits[l.Ordinal].Requests > 0 {
+			continue
+		}
+		for _, op := range byCount {
+			if of, found := limit.SpellingOf(op, []limit.OpUse{use}); found && of.Condition != "" {
+				warnings = append(warnings, fmt.Sprintf("no request met limit %s: its condition on op, %s, does not hold for the op %s of the log (%s): %s", l.ID, use.Pattern, limit.Quote(op), counted(s.ops[op], "request"), of.Reason))
+				break
+			}
+		}
+	}
+	return slices.Compact(warnings)
+}
