@@ -292,6 +292,7 @@ func partNode(name string, body []byte) (*yaml.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join limits: %s: %w", name, err)
 	}
+	byName(n)
 	inBlocks(n)
 	return n, nil
 }
@@ -325,7 +326,7 @@ func PartLines(body json.RawMessage) (lines []string) {
 	return lines
 }
 
-// byName sorts the entries of mappings by name.
+// byName sorts the entries of mappings by name, behind the id.
 func byName(n *yaml.Node) {
 	for _, child := range n.Content {
 		byName(child)
@@ -334,7 +335,15 @@ func byName(n *yaml.Node) {
 		return
 	}
 	entries := slices.Collect(slices.Chunk(n.Content, 2))
-	slices.SortStableFunc(entries, func(a, b []*yaml.Node) int { return strings.Compare(a[0].Value, b[0].Value) })
+	slices.SortStableFunc(entries, func(a, b []*yaml.Node) int {
+		switch a, b := a[0].Value, b[0].Value; {
+		case a == b:
+			return 0
+		case a == "id" || b != "id" && a < b:
+			return -1
+		}
+		return 1
+	})
 	n.Content = slices.Concat(entries...)
 }
 

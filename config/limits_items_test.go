@@ -166,7 +166,7 @@ func TestCompilePartsMistakes(t *testing.T) {
 // TestPartLinesOfShared: shared limits have a line each, and what is beside them another.
 func TestPartLinesOfShared(t *testing.T) {
 	got := PartLines(json.RawMessage(`{"version":1,"default_plan":"free","shared":[{"id":"a","by":["ip"]},{"id":"b","by":["op"]}]}`))
-	want := []string{"{by: [ip], id: a}", "{by: [op], id: b}"}
+	want := []string{"{id: a, by: [ip]}", "{id: b, by: [op]}"}
 	for _, line := range want {
 		if !slices.Contains(got, line) {
 			t.Errorf("%q: there is no line %s", got, line)
