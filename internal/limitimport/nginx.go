@@ -45,6 +45,7 @@ func Nginx(content []byte) (Result, error) {
 		n.remark(1, "there is no limit_req")
 	}
 	n.remarkShared()
+	n.liftAll()
 	n.remarkOuter()
 	n.remarkBeside()
 	n.remarkAnswered()
@@ -136,6 +137,7 @@ type nginx struct {
 	hosts     map[string]int       // how many servers have a host, made when all are read
 	maps      map[string]*nginxMap // by the variable
 	compared  int                  // pairs of limits, for remarks
+	lifted    int                  // limits that liftAll added
 	crossings int                  // pairs of contexts, for repeated limit_req
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string

@@ -14,33 +14,11 @@ const liftThere = "to lift it there, write "
 // writeLimit is the advice where no limit can be advised, or begins it.
 const writeLimit = "write a limit for it"
 
-// liftedBy says how to lift the limit of a limit_req for a region of a location. An allow lifts all limits of its level and
-// group, so that it is no advice where another one may count there, or where nginx counts some of its requests. Line is that of
-// the remark.
+// liftedBy says how to lift the limit of a limit_req for a region of a location. Line is that of the remark.
 func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, line int) string {
-	if c.location.isRegexp() {
-		return "a limits file has no regular expressions"
-	}
-	there, allow := imported{when: region}, r.limit.allow()
-	allow.when = withoutRoot(region)
-	for _, on := range r.limit.when {
-		if !slices.ContainsFunc(region, func(o condition) bool { return o.dimension == on.dimension }) {
-			allow.when = append(allow.when, on) // of one method
-		}
-	}
-	counted := func(c *nginxContext) bool { return !c.location.isRegexp() && there.covers(n.region(c)) }
-	if other := n.otherServers(&allow, c); other != nil {
-		return fmt.Sprintf("%s: a limit that lifts it lifts that of line %d too", writeLimit, other.line)
-	}
-	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.counts, counted) || n.sharesHost(c.server) && n.hostOf(c.server) != "" {
-		return writeLimit
-	}
-	if at := n.notImported(c); at > 0 {
-		return fmt.Sprintf("%s: that on line %d, which nginx has there, is not imported", writeLimit, at)
-	}
-	beside, ok := n.limitBeside(&allow, r, c, region, counted)
-	if !ok {
-		return writeLimit
+	allow, beside, why := n.lifting(r, c, region)
+	if why != "" {
+		return why
 	}
 	n.advised = append(n.advised, region...)
 	if at, known := n.nameAdvised(&allow, line); known {
@@ -56,6 +34,26 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 		text += fmt.Sprintf("; it counts requests too for which $%s is empty", limit.Shorten(beside.variable))
 	}
 	return text
+}
+
+// byZone advises a limit for a limit_req of a location that no condition has, by the dimension zone, or returns "": requests have
+// one value of it, so that one limit_req of a location can have it, and other limit_req of its zone share its units.
+func (n *nginx) byZone(r *limitRequest) string {
+	shared := func(o limitRequest) bool { return o.zone == r.zone && o.context != r.context }
+	if r.context.limits > 1 || r.exempting != nil || n.sharesHost(r.server) || slices.ContainsFunc(n.requests, shared) {
+		return ""
+	}
+	one := r.limit
+	one.id, one.when = r.zone, append([]condition{{"zone", r.zone}}, n.region(&nginxContext{server: r.server})...)
+	n.nameAdvised(&one, r.line)
+	n.advised = append(n.advised, one.when...)
+	sends := "services send DIM zone " + quoted(r.zone) + " with its requests"
+	for _, dimension := range one.by {
+		if n.advised = append(n.advised, condition{dimension, ""}); dimension != "ip" {
+			sends += ", and DIM " + dimension + " with what nginx has in the key"
+		}
+	}
+	return "; write " + one.line() + ", and " + sends
 }
 
 // limitBeside returns the limit_req, or nil, whose rate a limit needs that stands in the place of an allow, as nginx counts it in

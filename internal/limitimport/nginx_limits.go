@@ -79,7 +79,7 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 	}
 	at := r.context.location
 	if at.isRegexp() {
-		r.leaveOut("conditions have no regular expressions like that of location %s", limit.Shorten(at.path))
+		r.leaveOut("conditions have no regular expressions like that of location %s%s", limit.Shorten(at.path), n.byZone(r))
 		return false
 	}
 	pattern, ok := at.pattern()
@@ -92,7 +92,7 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 	}
 	l.when = append(l.when, condition{"path", pattern})
 	l.id += "-" + strings.Trim(at.path, "/")
-	r.remarkOnce("locations are conditions on path: services send DIM path with the path of the request")
+	r.remarkOnce(pathText)
 	return true
 }
 
@@ -116,14 +116,34 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 	if n.sharesHost(r.server) {
 		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(name))
 	}
-	if dimension == "host" && n.hasUnnamed() {
-		r.remarkOnce("servers are conditions on host: services send DIM host, in small letters and without a port: no limit of a server with a name counts another one")
-	} else if dimension == "host" {
-		r.remarkOnce("servers are conditions on host: services send DIM host, in small letters and without a port, and for a host that no server names the name of the default server: no limit of a server counts another one")
-	} else {
-		r.remarkOnce("servers are conditions on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has")
-	}
+	r.remarkOnce("%s", n.serversText())
 	return true
+}
+
+// pathText is the remark on conditions on the path.
+const pathText = "locations are conditions on path: services send DIM path with the path of the request"
+
+// serversText returns the remark on conditions on servers.
+func (n *nginx) serversText() string {
+	switch {
+	case n.serverDimension() == "server_name":
+		return "servers are conditions on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has"
+	case n.hasUnnamed():
+		return "servers are conditions on host: services send DIM host, in small letters and without a port: no limit of a server with a name counts another one"
+	}
+	return "servers are conditions on host: services send DIM host, in small letters and without a port, and for a host that no server names the name of the default server: no limit of a server counts another one"
+}
+
+// remarkConditions remarks on the conditions of a limit for a context.
+func (n *nginx) remarkConditions(c *nginxContext, when []condition) {
+	for _, on := range when {
+		switch on.dimension {
+		case "path":
+			n.remarkOnce(c.line, pathText)
+		case n.serverDimension():
+			n.remarkOnce(c.line, n.serversText())
+		}
+	}
 }
 
 // hasUnnamed reports whether a server has the hosts that no other one names.

@@ -12,10 +12,13 @@ import (
 // maxOuterCompared bounds how many pairs of limit_req remarkOuter compares.
 const maxOuterCompared = 100_000
 
-// remarkOuter remarks on limit_req of outer contexts that count here where an inner one stands: nginx leaves
+// remarkOuter remarks on limit_req of outer contexts that count here where an inner one stands.
+func (n *nginx) remarkOuter() { n.eachLeftOut(n.remarkLeftOut) }
+
+// eachLeftOut calls yield with each limit_req of an outer context that counts here where an inner one stands: nginx leaves
 // the outer one out there, and a limit here takes the place only of one that counts by the same. One limit_req of
 // a context speaks for all of them, an imported one if there is one.
-func (n *nginx) remarkOuter() {
+func (n *nginx) eachLeftOut(yield func(inner, outer *limitRequest)) {
 	byContext := n.byContext()
 	compared, done := 0, map[*nginxContext]bool{}
 	for i := range n.requests {
@@ -30,7 +33,9 @@ func (n *nginx) remarkOuter() {
 				if compared++; compared > maxOuterCompared {
 					return
 				}
-				n.remarkLeftOut(inner, outer, beside)
+				if outer.imported && outer.repeated == nil && !isOneOf(outer, beside) && slices.ContainsFunc(inner.context.counted, func(c *nginxContext) bool { return n.counts(&outer.limit, n.region(c)) }) {
+					yield(inner, outer)
+				}
 			}
 		}
 	}
@@ -49,19 +54,14 @@ func (n *nginx) byContext() map[*nginxContext][]*limitRequest {
 	return out
 }
 
-// remarkLeftOut remarks on an outer limit_req if it counts here where an inner one stands, and is none of those
-// beside the inner one.
-func (n *nginx) remarkLeftOut(inner, outer *limitRequest, beside []*limitRequest) {
-	counts := func(c *nginxContext) bool { return n.counts(&outer.limit, n.region(c)) }
-	if !outer.imported || outer.repeated != nil || isOneOf(outer, beside) || !slices.ContainsFunc(inner.context.counted, counts) {
-		return
-	}
+// remarkLeftOut remarks on an outer limit_req that counts here where an inner one stands.
+func (n *nginx) remarkLeftOut(inner, outer *limitRequest) {
 	how := "both count"
 	if !inner.imported {
 		how = "that one counts"
 	}
 	lift := ""
-	if region := n.region(inner.context); inner.imported && counts(inner.context) && len(region) > 0 {
+	if region := n.region(inner.context); n.countsAt(inner, outer) {
 		switch advice := n.liftedBy(outer, inner.context, region, inner.line); {
 		case !strings.HasPrefix(advice, writeLimit):
 			lift = ": " + advice
@@ -84,8 +84,12 @@ func isOneOf(r *limitRequest, others []*limitRequest) bool {
 }
 
 // remarkBeside remarks on the locations that nginx matches before that of a limit_req, and whose requests
-// have its limit here. remarkOuter remarks on those inside of it.
-func (n *nginx) remarkBeside() {
+// have its limit here.
+func (n *nginx) remarkBeside() { n.eachBeside(n.remarkBesideOf) }
+
+// eachBeside calls yield with each location that nginx matches before that of a limit_req, a region of its requests, and the
+// limit_req that they have. eachLeftOut has the locations inside of that of the limit_req.
+func (n *nginx) eachBeside(yield func(r *limitRequest, c *nginxContext, region []condition, others []*limitRequest)) {
 	byContext := n.byContext()
 	for i := range n.requests {
 		r := &n.requests[i]
@@ -105,7 +109,7 @@ func (n *nginx) remarkBeside() {
 				regions = longer[c.outer]
 			}
 			for _, at := range regions {
-				n.remarkBesideOf(r, c, n.region(at), byContext[c.limiting()])
+				yield(r, c, n.region(at), byContext[c.limiting()])
 			}
 		}
 	}
@@ -113,6 +117,13 @@ func (n *nginx) remarkBeside() {
 
 // remarkAnswered remarks on locations whose requests a return answers, and that have limits of outer contexts here.
 func (n *nginx) remarkAnswered() {
+	n.eachAnswered(func(r *limitRequest, c *nginxContext, region []condition) {
+		n.remark(c.line, "nginx answers the requests of location %s by return, before it counts them; here those of zone %s on line %d count: %s", limit.Shorten(c.location.path), limit.Shorten(r.zone), r.line, n.liftedBy(r, c, region, c.line))
+	})
+}
+
+// eachAnswered calls yield with each location whose requests a return answers, and each limit_req that counts them here.
+func (n *nginx) eachAnswered(yield func(r *limitRequest, c *nginxContext, region []condition)) {
 	for _, c := range n.contexts {
 		if !c.returns || c.name != "location" || c.outer.isAnswered() {
 			continue
@@ -120,7 +131,7 @@ func (n *nginx) remarkAnswered() {
 		region := n.region(c)
 		for i := range n.requests {
 			if r := &n.requests[i]; r.imported && c.isInside(r.context) && n.counts(&r.limit, region) {
-				n.remark(c.line, "nginx answers the requests of location %s by return, before it counts them; here those of zone %s on line %d count: %s", limit.Shorten(c.location.path), limit.Shorten(r.zone), r.line, n.liftedBy(r, c, region, c.line))
+				yield(r, c, region)
 			}
 		}
 	}
