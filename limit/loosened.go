@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -88,12 +89,12 @@ func loosenedOf(what string, before, after []*Limit) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s%s %s -> none", what, was.ID, was.Describe()))
 		case is.enforcedIn() < was.enforcedIn():
 			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.DescribeMode(), is.DescribeMode()))
-		case admitsMore(&is.Params, &was.Params):
+		case admitsMore(is, was):
 			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.Describe(), is.Describe()))
 		case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
 			lines = append(lines, fmt.Sprintf("%s%s on_error %s -> %s", what, was.ID, was.OnError, is.OnError))
 		case !alike(was, is):
-			lines = append(lines, fmt.Sprintf("%s%s may admit more: it counts other requests, or in other buckets", what, was.ID))
+			lines = append(lines, fmt.Sprintf("%s%s may admit more: %s", what, was.ID, strings.Join(differences(was, is), ", ")))
 		}
 	}
 	for _, is := range after {
@@ -106,14 +107,23 @@ func loosenedOf(what string, before, after []*Limit) (lines []string) {
 
 // alike reports whether two limits count the same requests in the same buckets.
 func alike(a, b *Limit) bool {
-	return a.byTenant == b.byTenant && a.Group == b.Group && a.Action == b.Action && a.Missing == b.Missing && a.FixedCost == b.FixedCost &&
-		a.MaxCost == b.MaxCost && a.Store == b.Store && reflect.DeepEqual(a.by, b.by) && reflect.DeepEqual(a.when, b.when) && slices.Equal(a.Replaces, b.Replaces)
+	return a.byTenant == b.byTenant && a.Group == b.Group && a.Action == b.Action && a.Missing == b.Missing && a.Store == b.Store &&
+		a.Params.Algorithm == b.Params.Algorithm && reflect.DeepEqual(a.by, b.by) && reflect.DeepEqual(a.when, b.when) && slices.Equal(a.Replaces, b.Replaces)
 }
 
-// admitsMore reports whether a has a higher rate or capacity than b.
-func admitsMore(a, b *bucket.Params) bool {
-	rate := func(p, over *bucket.Params) *big.Int {
-		return new(big.Int).Mul(big.NewInt(p.Count), big.NewInt(over.Period))
+// admitsMore reports whether a limit has a higher rate or capacity than it had, or may have, for the cost of a request.
+func admitsMore(is, was *Limit) bool {
+	cost, before := is.FixedCost, was.FixedCost
+	switch {
+	case (cost == 0) != (before == 0):
+		return true // by the cost of the request
+	case cost == 0 && was.MaxCost > 0 && (is.MaxCost == 0 || is.MaxCost > was.MaxCost):
+		return true
 	}
-	return a.Capacity > b.Capacity || rate(a, b).Cmp(rate(b, a)) > 0
+	cost, before = max(cost, 1), max(before, 1)
+	rate := func(p, over *bucket.Params, cost int64) *big.Int {
+		return new(big.Int).Mul(new(big.Int).Mul(big.NewInt(p.Count), big.NewInt(over.Period)), big.NewInt(cost))
+	}
+	return is.Params.Capacity/cost > was.Params.Capacity/before ||
+		rate(&is.Params, &was.Params, before).Cmp(rate(&was.Params, &is.Params, cost)) > 0
 }

@@ -139,27 +139,42 @@ func (d *draft) add(l imported) bool {
 
 // result writes the file.
 func (d *draft) result() Result {
-	used := names{}
-	name(d.tenant, used)
-	name(d.shared, used)
+	d.name()
 	slices.SortStableFunc(d.remarks, func(a, b Remark) int { return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line) })
 	r := Result{File: d.file(), Remarks: d.remarks}
-	if d.tenant, d.shared = inShadow(d.tenant), inShadow(d.shared); len(d.tenant)+len(d.shared) > 0 {
-		r.Shadow = d.file()
-	} else {
+	if !slices.ContainsFunc(slices.Concat(d.tenant, d.shared), func(l imported) bool { return !l.shadow }) {
 		r.Shadow = r.File
+		return r
 	}
+	d.tenant, d.shared = inShadow(d.tenant), inShadow(d.shared)
+	d.name()
+	r.Shadow = d.file()
 	return r
 }
 
-// inShadow returns the limits that are enforced, in shadow mode. Limits that are in shadow mode already are left out: they
-// would watch the same requests.
+// name makes the ids of all limits unique, and names the limits that others replace.
+func (d *draft) name() {
+	used := names{}
+	name(d.tenant, used)
+	name(d.shared, used)
+}
+
+// inShadow returns limits in shadow mode. Of two that would be one there, the one that is enforced stays, or the one that counts:
+// beside a limit in shadow mode is one that admits its requests.
 func inShadow(limits []imported) (out []imported) {
+	kept := map[string]int{} // indexes in out, by the place and the conditions
 	for _, l := range limits {
-		if !l.shadow {
-			l.shadow = true
+		i, known := kept[l.key()]
+		switch {
+		case !known:
+			kept[l.key()] = len(out)
 			out = append(out, l)
+		case out[i].action != "" || out[i].shadow && l.action == "":
+			out[i] = l
 		}
+	}
+	for i := range out {
+		out[i].shadow = true
 	}
 	return out
 }

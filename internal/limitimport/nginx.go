@@ -36,6 +36,8 @@ func Nginx(content []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	n.findRedirects()
+	n.dropSameServers()
 	n.dropRepeated()
 	n.inheritToInner()
 	n.findModes()
@@ -46,9 +48,12 @@ func Nginx(content []byte) (Result, error) {
 	}
 	n.remarkShared()
 	n.liftAll()
+	n.name() // for remarks
+	n.remarkByVariable()
 	n.remarkOuter()
 	n.remarkBeside()
 	n.remarkAnswered()
+	n.remarkUnnamed()
 	n.remarkAnswering()
 	n.remarkDry()
 	n.remarkWatched()

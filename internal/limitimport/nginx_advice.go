@@ -3,7 +3,6 @@ package limitimport
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -11,8 +10,11 @@ import (
 // liftThere begins the advice to lift a limit for some requests.
 const liftThere = "to lift it there, write "
 
-// writeLimit is the advice where no limit can be advised, or begins it.
-const writeLimit = "write a limit for it"
+// writeLimit and noLimit begin the advice where no limit can be advised.
+const (
+	writeLimit = "write a limit for it"
+	noLimit    = "no limit lifts it there"
+)
 
 // liftedBy says how to lift the limit of a limit_req for a region of a location. Line is that of the remark.
 func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, line int) string {
@@ -26,14 +28,28 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 	}
 	text := allow.line()
 	if beside == nil || c.isDry() { // in dry run nginx denies nothing there
-		return liftThere + text + n.liftedWith(c)
+		return liftThere + text + n.liftedWith(r, c)
 	}
-	rate := fmt.Sprintf("rate: %s, burst: %d, on_error: open", beside.limit.rate, beside.limit.burst)
-	text = writeLimit + " with the rate that nginx has there, " + strings.Replace(text, "action: allow", rate, 1)
+	own := allow
+	own.action, own.rate, own.burst, own.replaces = "", beside.limit.rate, beside.limit.burst, n.replacedBy(&allow)
+	text = writeLimit + " with the rate that nginx has there, " + own.line()
 	if beside.exempting != nil && beside.limit.place() != allow.place() {
 		text += fmt.Sprintf("; it counts requests too for which $%s is empty", limit.Shorten(beside.variable))
 	}
 	return text
+}
+
+// replacedBy returns the ids of the limits of the file whose place a limit takes for some requests.
+func (n *nginx) replacedBy(l *imported) (ids []string) {
+	for _, o := range n.shared {
+		if o.action == "" && !o.shadow && l.takesPlaceOf(&o) && o.meets(l.when) {
+			ids = append(ids, o.id)
+		}
+	}
+	if len(ids) > mostReplaced {
+		return nil
+	}
+	return ids
 }
 
 // byZone advises a limit for a limit_req of a location that no condition has, by the dimension zone, or returns "": requests have
@@ -89,10 +105,10 @@ func (n *nginx) otherServers(allow *imported, c *nginxContext) *limitRequest {
 
 // liftedWith names the locations of regular expressions, with limits in nginx, for some of whose requests a limit is lifted too
 // if it is lifted for a location, or returns "".
-func (n *nginx) liftedWith(c *nginxContext) string {
+func (n *nginx) liftedWith(r *limitRequest, c *nginxContext) string {
 	var paths []string
-	if c.location.modifier == "=" {
-		return "" // nginx tries no other location for it
+	if c.location.modifier == "=" || r.server != nil && r.server != c.server {
+		return "" // nginx tries no other location for it, or never counts them
 	}
 	for _, o := range n.contexts {
 		if c.keepsRegexp(o) && len(n.longer(c, o.outer)) == 0 {

@@ -40,28 +40,6 @@ func (n *nginx) isByVariable(m *nginxMap) bool {
 	return m.source != "request_method" && of.source != "" && of.source != "remote_addr"
 }
 
-// keepPlacesBy says how other limits keep the place of that of a limit_req once that counts by its variable, or returns "".
-func (n *nginx) keepPlacesBy(r *limitRequest) string {
-	var lines []string
-	for i := range n.requests {
-		o := &n.requests[i]
-		if n.compared++; !o.imported || o.limit.shadow || len(lines) > mostNamed || !o.limit.takesPlaceOf(&r.limit) || !o.limit.meets(r.limit.when) {
-			continue
-		}
-		allow := o.limit.allow()
-		allow.id, allow.by, allow.group = r.limit.id+"-"+o.limit.id, []string{word(r.variable)}, r.limit.group
-		if _, known := n.nameAdvised(&allow, r.line); !known {
-			lines = append(lines, allow.line())
-		}
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	n.hash(word(r.variable))
-	n.advised = append(n.advised, condition{word(r.variable), ""})
-	return "; others keep its place then by " + named(lines) + ", in place of their replaces: [" + limit.Shorten(r.limit.id) + "] and of other lines here that lift it"
-}
-
 // onAddresses returns conditions on the address, one for each network.
 func onAddresses(networks []netip.Prefix) (on []condition) {
 	for _, network := range networks {
@@ -314,11 +292,11 @@ func (n *nginx) addExempted(r *limitRequest) {
 	if r.limit.shadow {
 		return // remarkWatched
 	}
+	if why != "" && n.isByVariable(m) {
+		return // remarkByVariable
+	}
 	if why != "" {
-		if n.isByVariable(m) {
-			why += n.keepPlacesBy(r)
-		}
-		n.remark(r.line, "$%s is the address of the client or empty, by the map on line %d; here requests for which it is empty count too: %s", limit.Shorten(r.variable), m.line, why)
+		n.remark(r.line, emptyText+"%s", limit.Shorten(r.variable), m.line, why)
 		return
 	}
 	for i := range allows {

@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,17 @@ func (n *nginx) liftAll() {
 		}
 	})
 	n.eachAnswered(n.lift)
+	byContext := n.byContext()
+	n.eachUnnamed(func(r *limitRequest, c *nginxContext, region []condition) {
+		if len(n.lostAt(r, c, byContext)) == 0 {
+			n.lift(r, c, region)
+		}
+	})
+	n.eachDry(func(c *nginxContext, _, enforced []*limitRequest) {
+		for _, r := range enforced {
+			n.lift(r, c, n.region(c))
+		}
+	})
 }
 
 // countsAt reports whether the limit of an outer limit_req counts all requests here of the context of an inner one.
@@ -34,10 +46,10 @@ func (n *nginx) countsAt(inner, outer *limitRequest) bool {
 // lift adds a limit that lifts that of a limit_req for a region of a location, if it lifts no other one.
 func (n *nginx) lift(r *limitRequest, c *nginxContext, region []condition) {
 	allow, beside, why := n.lifting(r, c, region)
-	if why != "" || beside != nil || c.isDry() || n.lifted == maxLifted || n.liftedWith(c) != "" {
+	if why != "" || beside != nil && !c.isDry() || n.lifted == maxLifted || n.liftedWith(r, c) != "" {
 		return
 	}
-	allow.id = r.limit.id + "-" + strings.Trim(c.location.path, "/") + "-allow"
+	allow.id = r.limit.id + "-" + c.describe() + "-allow"
 	for _, l := range append([]imported{allow}, n.inside(r, allow)...) {
 		if n.draft.add(l) {
 			n.lifted++
@@ -45,6 +57,14 @@ func (n *nginx) lift(r *limitRequest, c *nginxContext, region []condition) {
 		}
 	}
 	n.remarkConditions(c, allow.when)
+}
+
+// describe names a location or a server in an id.
+func (c *nginxContext) describe() string {
+	if c.name == "server" && c.server.isNamed() {
+		return c.server.names[0]
+	}
+	return cmp.Or(strings.Trim(c.location.path, "/"), "root")
 }
 
 // inside returns limits that lift what one leaves: the limits of a limit_req for networks that are inside of exempt ones.
@@ -78,19 +98,47 @@ func (n *nginx) lifting(r *limitRequest, c *nginxContext, region []condition) (a
 			allow.when = append(allow.when, on) // of one method
 		}
 	}
-	counted := func(c *nginxContext) bool { return !c.location.isRegexp() && there.covers(n.region(c)) }
-	if other := n.otherServers(&allow, c); other != nil {
-		return allow, nil, fmt.Sprintf("%s: a limit that lifts it lifts that of line %d too", writeLimit, other.line)
+	counted := func(at *nginxContext) bool {
+		switch {
+		case at.server != c.server && n.hostOf(c.server) != "" && at.server != nil && n.hostOf(at.server) == "":
+			return false // it has other hosts
+		case at.server != c.server || r.server != nil && r.server != c.server:
+			return there.meets(n.region(at)) // the region is that of no location there
+		}
+		return !at.location.isRegexp() && there.covers(n.region(at))
 	}
-	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.counts, counted) || n.sharesHost(c.server) && n.hostOf(c.server) != "" {
-		return allow, nil, writeLimit
+	if other := n.otherServers(&allow, c); other != nil {
+		return allow, nil, n.noLift(c, fmt.Sprintf("a limit that lifts it lifts that of line %d too", other.line))
+	}
+	if n.sharesHost(c.server) && n.hostOf(c.server) != "" {
+		return allow, nil, n.noLift(c, "several servers have its host")
+	}
+	enforced := func(at *nginxContext) bool { return counted(at) && !(c.isDry() && at.isDry()) }
+	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.counts, enforced) {
+		return allow, nil, n.noLift(c, "")
 	}
 	if at := n.notImported(c); at > 0 {
-		return allow, nil, fmt.Sprintf("%s: that on line %d, which nginx has there, is not imported", writeLimit, at)
+		return allow, nil, n.noLift(c, fmt.Sprintf("that on line %d, which nginx has there, is not imported", at))
 	}
 	beside, ok := n.limitBeside(&allow, r, c, region, counted)
 	if !ok {
-		return allow, nil, writeLimit
+		return allow, nil, n.noLift(c, "")
 	}
 	return allow, beside, ""
+}
+
+// noLift says that no limit lifts one for the requests of a context, for a reason, and advises a limit where none of nginx counts
+// them here.
+func (n *nginx) noLift(c *nginxContext, reason string) string {
+	from := c.limiting()
+	limited := from != nil && slices.ContainsFunc(n.requests, func(r limitRequest) bool { return r.imported && r.context == from })
+	switch {
+	case !limited && reason == "":
+		return writeLimit
+	case !limited:
+		return writeLimit + ": " + reason
+	case reason == "":
+		return noLimit + " and changes nothing else"
+	}
+	return noLimit + ": " + reason
 }

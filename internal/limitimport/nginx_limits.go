@@ -103,8 +103,7 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 		return true
 	}
 	if !r.server.isNamed() {
-		r.remark("its server has the hosts that no other server names; here the limit counts requests of all hosts, and takes the place of less specific limits of other servers")
-		return true
+		return true // remarkUnnamed
 	}
 	dimension, name := n.serverDimension(), r.server.names[0]
 	if n.hostOf(r.server) == "" {
@@ -114,7 +113,7 @@ func (n *nginx) host(r *limitRequest, l *imported) bool {
 	l.when = append(l.when, condition{dimension, n.hostOf(r.server)})
 	l.id += "-" + name
 	if n.sharesHost(r.server) {
-		r.remark("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(name))
+		r.remarkOnce("several servers have the name %s: here the limits of each count for requests of all of them, and a more specific one takes the place of others", limit.Shorten(name))
 	}
 	r.remarkOnce("%s", n.serversText())
 	return true

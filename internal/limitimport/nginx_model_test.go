@@ -21,7 +21,8 @@ import (
 type modelBlock struct {
 	outer          *modelBlock
 	modifier, path string // of a location
-	host           string // of a server
+	host           string // of requests of a server
+	unnamed        bool   // the server
 	line           int
 	dry            string // on, off or ""
 	answers        bool   // by a return
@@ -132,9 +133,13 @@ func drawConfig(t *rapid.T) *modelConfig {
 	http := &modelBlock{}
 	c.drawBlock(t, http, "http", func() {
 		for _, host := range []string{"a.x", "b.x"}[:rapid.IntRange(1, 2).Draw(t, "servers")] {
-			s := &modelBlock{outer: http, host: host}
+			s := &modelBlock{outer: http, host: host, unnamed: host == "b.x" && rapid.Bool().Draw(t, "unnamed")}
 			c.drawBlock(t, s, "server", func() {
-				c.write("server_name %s;", host)
+				if s.unnamed {
+					c.write("server_name _;")
+				} else {
+					c.write("server_name %s;", host)
+				}
 				c.drawLocations(t, s)
 			})
 		}
@@ -175,6 +180,14 @@ func (b *modelBlock) find(uri string) *modelBlock {
 		return b
 	}
 	return best
+}
+
+// server returns the server that a block is or is in.
+func (b *modelBlock) server() *modelBlock {
+	for b.host == "" {
+		b = b.outer
+	}
+	return b
 }
 
 // limiting returns the limit_req that a block has, its own or those of an outer one.
@@ -269,6 +282,7 @@ func (c *modelConfig) requests(set *limit.Set) []*modelRequest {
 var (
 	besideText  = regexp.MustCompile(`^nginx matches location (\S+) before (\S+), (whose limit by zone (\S+) its requests have here (?:too|in place of that on lines? ([\d, ]*\d))|where limit_req_dry_run admits all)`)
 	answersText = regexp.MustCompile(`^nginx answers the requests of location \S+ by return, before it counts them; here those of zone \S+ on line (\d+) count: `)
+	unnamedText = regexp.MustCompile(`^its server has the hosts that no other server names; here the limit counts requests of \S+ (?:too|in place of that on lines? ([\d, ]*\d)): `)
 	leftOutText = regexp.MustCompile(`^[^,]+(?:, which inherits this limit_req)?, nginx leaves out that of zone (\S+) on line (\d+); here (both count|that one counts)`)
 )
 
@@ -282,8 +296,12 @@ func (c *modelConfig) explained(r *modelRequest, l *modelLimit, remarks []Remark
 	return slices.ContainsFunc(remarks, func(m Remark) bool {
 		beside, leftOut := besideText.FindStringSubmatch(m.Text), leftOutText.FindStringSubmatch(m.Text)
 		extra := slices.Contains(r.enforced, l)
-		answers := answersText.FindStringSubmatch(m.Text)
+		answers, unnamed := answersText.FindStringSubmatch(m.Text), unnamedText.FindStringSubmatch(m.Text)
 		switch {
+		case unnamed != nil && r.block.server().unnamed:
+			return false
+		case unnamed != nil:
+			return extra && l.isAt(m.Line) || !extra && slices.ContainsFunc(strings.Split(unnamed[1], ", "), l.isNamed)
 		case answers != nil:
 			return extra && r.block.isIn(m.Line) && l.isNamed(answers[1])
 		case beside != nil && m.Line == r.block.line:
@@ -292,7 +310,7 @@ func (c *modelConfig) explained(r *modelRequest, l *modelLimit, remarks []Remark
 			return l.isNamed(leftOut[2]) && slices.ContainsFunc(r.block.limiting(), func(o *modelLimit) bool { return o.isAt(m.Line) })
 		case strings.Contains(m.Text, "is empty for some requests"), strings.Contains(m.Text, "for which it is empty count too"):
 			return extra && l.isAt(m.Line) && r.isExemptFrom(l)
-		case strings.Contains(m.Text, "limit_req_dry_run is on for some requests"), strings.Contains(m.Text, "enforced for the same requests"):
+		case strings.Contains(m.Text, "is enforced here"), strings.Contains(m.Text, "enforced for the same requests"):
 			return extra
 		}
 		return !extra && l.isAt(m.Line) && strings.Contains(m.Text, "is not imported")
@@ -305,6 +323,11 @@ func (c *modelConfig) isTrue(m Remark, requests []*modelRequest) bool {
 	if answers := answersText.FindStringSubmatch(m.Text); answers != nil {
 		return slices.ContainsFunc(requests, func(r *modelRequest) bool {
 			return r.block.isIn(m.Line) && slices.ContainsFunc(slices.Concat(r.enforced, r.shadow), func(l *modelLimit) bool { return l.isNamed(answers[1]) })
+		})
+	}
+	if unnamedText.MatchString(m.Text) {
+		return slices.ContainsFunc(requests, func(r *modelRequest) bool {
+			return !r.block.server().unnamed && slices.ContainsFunc(slices.Concat(r.enforced, r.shadow), func(l *modelLimit) bool { return l.isAt(m.Line) })
 		})
 	}
 	if beside == nil && leftOut == nil {

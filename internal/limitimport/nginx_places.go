@@ -62,12 +62,8 @@ func (n *nginx) remarkLeftOut(inner, outer *limitRequest) {
 	}
 	lift := ""
 	if region := n.region(inner.context); n.countsAt(inner, outer) {
-		switch advice := n.liftedBy(outer, inner.context, region, inner.line); {
-		case !strings.HasPrefix(advice, writeLimit):
-			lift = ": " + advice
-		case advice == writeLimit:
-			lift = "; no limit lifts it there and changes nothing else"
-		}
+		lift = ": " + n.liftedBy(outer, inner.context, region, inner.line)
+		lift = strings.Replace(lift, ": "+noLimit, "; "+noLimit, 1)
 	}
 	where := "where this limit_req stands"
 	if inner.inherited > 0 {
@@ -306,23 +302,43 @@ func listOfLines(lines []int) string {
 // remarkDry remarks on limit_req_dry_run in contexts that take their limit_req from an outer one, where
 // it is not on: the limit is one for all of them.
 func (n *nginx) remarkDry() {
+	n.eachDry(func(c *nginxContext, of, enforced []*limitRequest) {
+		if len(enforced) > 0 {
+			n.remark(c.dryLine, "limit_req_dry_run is on for some requests of limit_req on %s, which is enforced here for all of them", listOfLines(linesOf(enforced)))
+			return
+		}
+		n.remark(c.dryLine, "limit_req_dry_run is on for some requests of limit_req on %s: they are admitted here, and no limit watches them", listOfLines(linesOf(of)))
+	})
+}
+
+// eachDry calls yield with each context that takes its limit_req from an outer one, and where alone limit_req_dry_run is on. Of
+// has these limit_req, and enforced those, or others that repeat them, whose limits count its requests here.
+func (n *nginx) eachDry(yield func(c *nginxContext, of, enforced []*limitRequest)) {
 	byContext := n.byContext()
 	for _, c := range n.contexts {
-		if c.dryLine == 0 || !c.dry || c.limits > 0 {
-			continue
-		}
 		from := c.limiting()
-		if from == nil || from.isDry() || !from.enforced {
+		if c.dryLine == 0 || !c.dry || c.limits > 0 || from == nil || from.isDry() || !from.enforced {
 			continue
 		}
-		var lines []int
-		for _, r := range byContext[from] {
-			if r.imported {
-				lines = append(lines, r.line)
+		of := slices.DeleteFunc(slices.Clone(byContext[from]), func(r *limitRequest) bool { return !r.imported })
+		var enforced []*limitRequest
+		for i := range n.requests {
+			r := &n.requests[i]
+			if n.compared++; r.imported && !r.limit.shadow && isOneOf(r, of) && n.counts(&r.limit, n.region(c)) {
+				enforced = append(enforced, r)
 			}
 		}
-		if len(lines) > 0 {
-			n.remark(c.dryLine, "limit_req_dry_run is on for some requests of limit_req on %s, which is enforced here for all of them", listOfLines(lines))
+		if len(of) > 0 {
+			yield(c, of, enforced)
 		}
 	}
+}
+
+// linesOf returns the lines of limit_req, in order.
+func linesOf(requests []*limitRequest) (lines []int) {
+	for _, r := range requests {
+		lines = append(lines, r.line)
+	}
+	slices.Sort(lines)
+	return lines
 }
