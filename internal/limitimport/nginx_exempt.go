@@ -115,7 +115,7 @@ func (m *nginxMap) partly(value func(string) string) string {
 		}
 		for _, o := range entries {
 			if other, ok := m.network(o.key); ok && value(o.value) != "" && network.Overlaps(other) {
-				return fmt.Sprintf("%s is so, and %s is not", network, other)
+				return fmt.Sprintf("it is empty for %s, and not for %s", network, other)
 			}
 		}
 	}
@@ -142,6 +142,45 @@ func (n *nginx) isAlone(r *limitRequest) bool {
 	return !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
 		n.compared++
 		return o.imported && o.limit.place() == place && !o.limit.equals(&r.limit) && o.limit.meets(r.limit.when)
+	})
+}
+
+// nestExempting finds the limit_req whose limits for networks inside of exempt ones leave all other limits of their place as they
+// are. Those of one map may have such limits all or none.
+func (n *nginx) nestExempting() {
+	var nested []*limitRequest
+	for i := range n.requests {
+		if r := &n.requests[i]; r.exempting != nil {
+			if r.alone = true; !n.isAlone(r) {
+				nested = append(nested, r)
+			}
+		}
+	}
+	for len(nested) > 0 {
+		left := slices.DeleteFunc(slices.Clone(nested), func(r *limitRequest) bool {
+			r.alone = n.nests(r)
+			return !r.alone
+		})
+		if len(left) == len(nested) {
+			return
+		}
+		nested = left
+	}
+}
+
+// nests reports whether limits of a limit_req for networks inside of exempt ones leave all other limits of its place as they are.
+func (n *nginx) nests(r *limitRequest) bool {
+	limits, why := n.exemptions(r, true)
+	place := r.limit.place()
+	return why == "" && !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
+		n.compared++
+		if !o.imported || o.limit.place() != place || o.limit.equals(&r.limit) || !o.limit.meets(r.limit.when) || r.limit.takesPlaceOf(&o.limit) {
+			return false
+		}
+		of := o.exempting == r.exempting && o.alone && !o.limit.shadow
+		return o.limit.compareRank(&r.limit) == 0 || !of && slices.ContainsFunc(limits, func(l imported) bool {
+			return l.action == "" && l.compareRank(&o.limit) <= 0
+		})
 	})
 }
 
@@ -191,11 +230,7 @@ const maxSeparated = 4
 // separateExempting gives limits groups of their own whose exempt addresses another limit of their group would count, or
 // would not count any more. What takes their place, or whose place they take, does so still, by limits with action: allow.
 func (n *nginx) separateExempting() {
-	for i := range n.requests {
-		if r := &n.requests[i]; r.exempting != nil {
-			r.alone = n.isAlone(r)
-		}
-	}
+	n.nestExempting()
 	separate := map[string][]*limitRequest{} // by the limit, which several limit_req may have
 	for i := range n.requests {
 		if r := &n.requests[i]; r.imported && n.needsGroup(r) {

@@ -50,13 +50,25 @@ func (n *nginx) lift(r *limitRequest, c *nginxContext, region []condition) {
 		return
 	}
 	allow.id = r.limit.id + "-" + c.describe() + "-allow"
-	for _, l := range append([]imported{allow}, n.inside(r, allow)...) {
+	inside := n.inside(&allow)
+	if slices.ContainsFunc(inside, func(l imported) bool { return n.liftsOther(r, &allow, &l) }) {
+		return
+	}
+	for _, l := range append([]imported{allow}, inside...) {
 		if n.draft.add(l) {
 			n.lifted++
 			n.limits = append(n.limits, l)
 		}
 	}
 	n.remarkConditions(c, allow.when)
+}
+
+// liftsOther reports whether a limit for a network inside lifts another limit than that of r, which allow does not lift.
+func (n *nginx) liftsOther(r *limitRequest, allow, inside *imported) bool {
+	return slices.ContainsFunc(n.requests, func(o limitRequest) bool {
+		n.compared++
+		return o.imported && !o.limit.equals(&r.limit) && inside.takesPlaceOf(&o.limit) && !allow.takesPlaceOf(&o.limit) && o.limit.meets(inside.when)
+	})
 }
 
 // describe names a location or a server in an id.
@@ -67,17 +79,21 @@ func (c *nginxContext) describe() string {
 	return cmp.Or(strings.Trim(c.location.path, "/"), "root")
 }
 
-// inside returns limits that lift what one leaves: the limits of a limit_req for networks that are inside of exempt ones.
-func (n *nginx) inside(r *limitRequest, allow imported) (allows []imported) {
-	if r.exempting == nil {
-		return nil
-	}
-	limits, _ := n.exemptions(r, r.alone)
-	for _, l := range limits {
-		if l.action == "" {
-			inside := allow
+// inside returns limits that lift what one leaves: limits for networks that are inside of exempt ones, where the limit that it
+// lifts has these, or another one in whose place it stands.
+func (n *nginx) inside(allow *imported) (allows []imported) {
+	for i := range n.requests {
+		r := &n.requests[i]
+		if !r.imported || r.exempting == nil || r.limit.shadow || !allow.takesPlaceOf(&r.limit) || !r.limit.meets(allow.when) {
+			continue
+		}
+		limits, _ := n.exemptions(r, r.alone)
+		for _, l := range limits {
+			inside := *allow
 			inside.when = append(slices.Clip(allow.when), l.when[len(l.when)-1])
-			allows = append(allows, inside)
+			if l.action == "" && !slices.ContainsFunc(allows, func(o imported) bool { return o.equals(&inside) }) {
+				allows = append(allows, inside)
+			}
 		}
 	}
 	return allows

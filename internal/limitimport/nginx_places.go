@@ -62,8 +62,12 @@ func (n *nginx) remarkLeftOut(inner, outer *limitRequest) {
 	}
 	lift := ""
 	if region := n.region(inner.context); n.countsAt(inner, outer) {
-		lift = ": " + n.liftedBy(outer, inner.context, region, inner.line)
-		lift = strings.Replace(lift, ": "+noLimit, "; "+noLimit, 1)
+		switch advice := n.liftedBy(outer, inner.context, region, inner.line); {
+		case strings.HasPrefix(advice, noLimit):
+			lift = "; " + advice
+		case !strings.HasPrefix(advice, writeLimit): // the inner one stands there
+			lift = ": " + advice
+		}
 	}
 	where := "where this limit_req stands"
 	if inner.inherited > 0 {
