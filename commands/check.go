@@ -120,6 +120,17 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	if o&optionTTL == 0 && equalFold(word, "COST") { // RL.RESERVE has an estimate, and RL.ACQUIRE no cost
 		return errReply + "the cost stands behind the ip, without a name"
 	}
+	if o&optionTTL != 0 && len(words) > 1 {
+		switch { // as SET of Redis has them
+		case equalFold(word, "PX"):
+			return errReply + "TTL is in milliseconds; did you mean TTL " + quote(words[1]) + "?"
+		case equalFold(word, "EX"):
+			return errReply + "TTL is in milliseconds; did you mean TTL " + quote(words[1]) + "000?"
+		}
+	}
+	if o&optionTTL != 0 && len(word) > 0 && looksNumeric(word) {
+		return errReply + "a slot has no cost, and the estimate of RL.RESERVE stands once, behind the ip"
+	}
 	if advice := orBlank([][]byte{word}); advice != "" {
 		return errReply + "a dimension has DIM in front" + advice
 	}

@@ -153,6 +153,9 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	if isNull(root) {
 		return ""
 	}
+	if root.Kind == yaml.ScalarNode && strings.HasPrefix(root.Value, "limitgate limits, snapshot ") {
+		return "this is a snapshot of a table of limits, and no limits file: limitgate serve --limits dynamodb://TABLE --limits-snapshot " + plain(d.doc.File)
+	}
 	if root.Kind == yaml.ScalarNode && looksLikeLog.MatchString(root.Value) {
 		return "this is a log, and no limits file: limitgate replay --limits limits.yaml access.log"
 	}

@@ -25,6 +25,7 @@ var otherKeys = map[string]string{
 	"key": byKey, "keys": byKey, "groupby": byKey, "dimensions": byKey, "descriptors": byKey, "pertenant": byKey, "scope": byKey, "limitby": byKey, "peruser": byKey, "perip": byKey,
 	"path": whenKey, "paths": whenKey, "route": whenKey, "url": whenKey, "endpoint": whenKey, "match": whenKey, "op": whenKey, "ops": whenKey, "method": whenKey,
 	"name": "write id: NAME", "dryrun": "write mode: shadow", "shadow": "write mode: shadow", "enabled": "write mode: enforce or mode: off",
+	"hash":          "write dimensions: {NAME: {hash: true}} at the beginning of the file, for a dimension that limits count by",
 	"maxconcurrent": "write algorithm: concurrency and slots: 20", "concurrency": "write algorithm: concurrency and slots: 20",
 }
 

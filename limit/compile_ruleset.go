@@ -113,6 +113,8 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		why := p.noLimit(o.ID.Value)
 		if slices.ContainsFunc(c.shared, func(l *Limit) bool { return l.ID == o.ID.Value }) {
 			why = Quote(o.ID.Value) + " is shared by all tenants and cannot be overridden by one" + meantWord(o.ID.Value, keys(p.specs))
+		} else if meantWord(o.ID.Value, keys(p.specs)) == "" {
+			why += "; a further limit of this tenant stands in the plan, with when: {tenant: " + Shorten(tenant.Name.Value) + "}"
 		}
 		c.fail(o.ID.Line, field, "%s", why)
 		return

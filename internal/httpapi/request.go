@@ -87,6 +87,7 @@ const (
 var otherFields = map[string]string{
 	"operation": "op", "route": "op", "resource": "op", "endpoint": "op", "client": "tenant", "account": "tenant", "organization": "tenant",
 	"address": "ip", "client_ip": "ip", "remote_addr": "ip", "units": "cost", "amount": "cost", "weight": "cost", "tokens": "cost", "dimensions": "dims",
+	"ttl": "ttl_ms", "px": "ttl_ms", "expires": "ttl_ms", "ttl_seconds": "ttl_ms",
 }
 
 // unknown returns the error for a field that an operation does not have. DimForm says how a dimension is written.

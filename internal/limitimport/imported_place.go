@@ -14,7 +14,9 @@ func (l *imported) allow() imported {
 }
 
 // equals reports whether two limits are one.
-func (l *imported) equals(other *imported) bool { return fmt.Sprint(*l) == fmt.Sprint(*other) }
+func (l *imported) equals(other *imported) bool {
+	return l.id == other.id && l.burst == other.burst && fmt.Sprint(*l) == fmt.Sprint(*other)
+}
 
 // place returns the level and the group of a limit: limits of one place compete.
 func (l *imported) place() string {

@@ -326,9 +326,10 @@ func (n *nginx) eachDry(yield func(c *nginxContext, of, enforced []*limitRequest
 		}
 		of := slices.DeleteFunc(slices.Clone(byContext[from]), func(r *limitRequest) bool { return !r.imported })
 		var enforced []*limitRequest
+		region := n.region(c)
 		for i := range n.requests {
 			r := &n.requests[i]
-			if n.compared++; r.imported && !r.limit.shadow && isOneOf(r, of) && n.counts(&r.limit, n.region(c)) {
+			if r.imported && !r.limit.shadow && r.limit.meets(region) && isOneOf(r, of) && n.counts(&r.limit, region) {
 				enforced = append(enforced, r)
 			}
 		}
