@@ -189,6 +189,10 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		d.fail(n, field, "a list of limits belongs here, without the key limits: lines that begin with - id: NAME")
 		return nil
 	}
+	if inner := valueOf(n, includeKey); inner != nil && n.Kind == yaml.MappingNode && len(n.Content) == 2 {
+		d.fail(n, field, "a list of limits belongs here: write - include: %s", plain(inner.Value))
+		return nil
+	}
 	if n.Kind != yaml.SequenceNode {
 		d.fail(n, field, "a list of limits belongs here: lines that begin with - id: NAME")
 		return nil

@@ -131,6 +131,10 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 		if l.layer == layerShared {
 			example = "by: [ip], or by: [] for one bucket of all requests"
 		}
+		if l.Action == ActionAllow {
+			c.fail(spec.Line, "by", "say by what the limits count that it lifts: for example %s", example)
+			return
+		}
 		c.fail(spec.Line, "by", "say what the limit counts by: for example %s", example)
 		return
 	}

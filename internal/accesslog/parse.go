@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -29,7 +30,15 @@ func Parse(line []byte) (Entry, error) {
 	if s == "" {
 		return Entry{}, errors.New("the line is empty")
 	}
-	var e Entry
+	e, err := parse(s)
+	if err != nil && errorLog.MatchString(s) {
+		err = errors.New("it is a line of an error log: name the access log")
+	}
+	return e, err
+}
+
+// parse parses one line, without blanks behind it.
+func parse(s string) (e Entry, err error) {
 	rest, err := e.parseClient(s)
 	if err != nil {
 		return Entry{}, err
@@ -51,6 +60,9 @@ func Parse(line []byte) (Entry, error) {
 	}
 	return e, nil
 }
+
+// errorLog matches the beginning of a line of an error log of nginx, and of Apache httpd.
+var errorLog = regexp.MustCompile(`^(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[[a-z]+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d [\d:.]+ \d{4}\] \[)`)
 
 // parseClient takes HOST IDENT USER and the space after them off s.
 func (e *Entry) parseClient(s string) (rest string, err error) {

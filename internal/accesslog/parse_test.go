@@ -60,6 +60,8 @@ func TestParseErrorsSayWhatIsWrong(t *testing.T) {
 		{" - - x", "begin with a host"},
 		{"h - [17/May/2015:12:00:00 +0000] \"GET / HTTP/1.1\" 200 1", "fewer than three fields"},
 		{"h [17/May/2015:12:00:00 +0000] \"GET / HTTP/1.1\" 200 1", "fewer than three fields"},
+		{"2026/11/27 16:00:00 [error] 12#12: *1 limiting requests, excess: 5.1 by zone \"ip\", client: 192.0.2.1", "error log"},
+		{"[Fri Nov 27 16:00:00.123456 2026] [core:error] [pid 12] AH00126: Invalid URI", "error log"},
 		{"this is not a log line", "no time in brackets"},
 		{"www.example.com:80 " + commonPrefix + `"GET / HTTP/1.1" 200 1`, "virtual host"},
 		{"h - - [17/May/2015:12:00:00 +0000", "not closed"},

@@ -2,6 +2,7 @@ package limitimport
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -38,12 +39,18 @@ func (n *nginx) directive(words []nginxWord) {
 			}
 		}
 	case "include":
-		if len(words) > 1 {
+		if len(words) > 1 && !hasNoLimits(words[1].text) {
 			n.remark(line, "%s is not read: join the files first, as nginx -T prints them", limit.Shorten(words[1].text))
 		}
 	case "limit_conn", "limit_conn_zone":
 		n.remark(line, "%s is not imported: limits of simultaneous work count by tenant, see algorithm: concurrency", words[0].text)
 	}
+}
+
+// hasNoLimits reports whether an included file is one that comes with nginx, of types or of parameters for other servers.
+func hasNoLimits(path string) bool {
+	name := filepath.Base(path)
+	return name == "mime.types" || name == "fastcgi.conf" || strings.HasSuffix(name, "_params")
 }
 
 // zone reads limit_req_zone KEY zone=NAME:SIZE rate=RATE.

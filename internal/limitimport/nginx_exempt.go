@@ -341,7 +341,7 @@ func (n *nginx) addExempted(r *limitRequest) {
 		}
 		beside := ""
 		if watched := n.watchedBeside(r); watched != nil {
-			beside = fmt.Sprintf(", and the limit_req on line %d is in dry run", watched.line)
+			beside = fmt.Sprintf(", and the limit_req on line %d is in dry run: without limit_req_dry_run the import leaves them out, and mode: shadow belongs into its limit then", watched.line)
 		}
 		n.remark(r.line, "$%s is empty for some requests, by the map on line %d; here they count too, as a limit that admits them would compete with that of line %d%s", limit.Shorten(r.variable), m.line, other.line, beside)
 		return

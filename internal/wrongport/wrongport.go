@@ -24,7 +24,7 @@ const (
 	// the end of the connection does not overtake the answer.
 	answerTime, lingerTime, lingerBytes = time.Second, 100 * time.Millisecond, 16 << 10
 
-	withoutTLS = "received a connection without TLS on a TLS port: clients connect by TLS, as redis-cli --tls does"
+	withoutTLS = "received a connection without TLS on a TLS port: clients connect by TLS, as redis-cli --tls and curl https:// do"
 	withTLS    = "received a TLS connection on a port without TLS: clients connect without it"
 	redis      = "received a Redis command on a port for HTTP: Redis clients connect to the address of --listen"
 	redisGRPC  = "received a Redis command on a port for gRPC: Redis clients connect to the address of --listen"
