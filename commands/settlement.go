@@ -185,6 +185,8 @@ func parseHeld(args [][]byte, u *users.User, what *limit.Settlement) (rest [][]b
 	switch {
 	case len(args) < 2:
 		return nil, false, "ERR syntax error: the id is missing; write ID id TENANT tenant"
+	case len(args) == 5 && equalFold(args[3], "TENANT"):
+		return nil, false, "ERR syntax error: ID id TENANT tenant stands in front: write ID " + quote(args[1]) + " TENANT " + quote(args[4]) + " " + quote(args[2])
 	case len(args) < 4 || !equalFold(args[2], "TENANT"):
 		return nil, false, "ERR syntax error: the tenant is missing; write ID " + quote(args[1]) + " TENANT tenant"
 	case string(args[3]) == ownTenant:

@@ -192,7 +192,7 @@ func (l *Limit) hasOwn(b *Limit) bool {
 // allowed reports whether another limit allows all requests that match a and b.
 func (c *compiler) allowed(a, b *Limit) bool {
 	return slices.ContainsFunc(c.allows(), func(l *Limit) bool {
-		return l.Mode == b.Mode && (l.Plan == b.Plan || b.Plan == "" && l.Plan == a.Plan) && takesPlace(l, b) && l.conditionsIn(a, b)
+		return l.Mode == b.Mode && (l.Plan == b.Plan || b.Plan == "" && l.Plan == a.Plan) && takesPlace(l, b) && l.matchesBoth(a, b)
 	})
 }
 
@@ -214,6 +214,17 @@ func (l *Limit) within(a *Limit) bool {
 	for i := range a.when {
 		wide := &a.when[i]
 		if !slices.ContainsFunc(l.when, func(c condition) bool { return c.name == wide.name && c.within(wide) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesBoth reports whether l matches all requests that match both a and b.
+func (l *Limit) matchesBoth(a, b *Limit) bool {
+	for i := range l.when {
+		within := func(c condition) bool { return c.name == l.when[i].name && c.within(&l.when[i]) }
+		if !slices.ContainsFunc(a.when, within) && !slices.ContainsFunc(b.when, within) {
 			return false
 		}
 	}

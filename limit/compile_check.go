@@ -186,14 +186,14 @@ const mostCompared = 100_000
 func (c *compiler) warnPairs() {
 	levels := map[string][]*Limit{}
 	for _, l := range c.set.Limits {
-		if l.Mode != ModeOff && l.Action != ActionDeny && !l.broken && !l.slots {
+		if l.Mode != ModeOff && l.Action != ActionDeny && !l.broken {
 			key := l.Plan + ":" + strings.Join(l.Level(), ",")
 			levels[key] = append(levels[key], l)
 		}
 	}
 	compared := 0
 	for _, a := range c.set.Limits {
-		if len(a.when) == 0 || a.Mode == ModeOff || a.Action == ActionDeny || a.broken || a.slots {
+		if len(a.when) == 0 || a.Mode == ModeOff || a.Action == ActionDeny || a.broken {
 			continue
 		}
 		var lifted *Limit
@@ -202,7 +202,7 @@ func (c *compiler) warnPairs() {
 			if compared++; compared > mostCompared {
 				return
 			}
-			if b.Action != ActionLimit || a.Mode != b.Mode || a == b || !canMeet(a, b) {
+			if b.Action != ActionLimit || a.Mode != b.Mode || a.slots != b.slots || a == b || !canMeet(a, b) {
 				continue
 			}
 			if c.warnPlace(a, b) || c.noteAllow(a, b, level) {

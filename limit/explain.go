@@ -37,12 +37,10 @@ func (s *Set) Explain(req *Request) []Considered {
 				continue
 			}
 			c := Considered{Limit: l}
-			if rules.groups[i].slots && req.Hold != HoldSlot {
-				c.Reason = "only RL.ACQUIRE takes its slots"
-				out = append(out, c)
-				continue
-			}
 			c.Applies, c.Reason = consider(l, req, winner, b.matched)
+			if c.Applies && rules.groups[i].slots && req.Hold != HoldSlot {
+				c.Applies, c.Reason = false, "only RL.ACQUIRE takes its slots"
+			}
 			if c.Applies && l.Mode == ModeShadow && l.Action != ActionAllow && !strings.HasPrefix(c.Reason, ReasonWatches) {
 				c.Reason = ReasonWatches + ": " + c.Reason
 			}

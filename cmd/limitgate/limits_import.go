@@ -166,7 +166,7 @@ func readConfiguration(env *environment, path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a table of limits: name a file of another limiter", config.Quote(path))
 	}
 	if isFolder(path) {
-		return nil, fmt.Errorf("%s is a folder: name a file", config.Quote(path))
+		return nil, fmt.Errorf("%s is a folder: name a file; of nginx, nginx -T prints all: nginx -T | limitgate limits import nginx -", config.Quote(path))
 	}
 	content, err := config.ReadFile(path, most)
 	if bytes.HasPrefix(content, []byte("\x1f\x8b")) {

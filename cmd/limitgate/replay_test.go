@@ -72,7 +72,7 @@ plans:
 		{nil, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has session"},
 		{[]string{"--compare", limits}, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n", "WARNING: " + device + "\n"}, "region"},
 		{[]string{"--json"}, []string{`"` + key + `"`, `"` + path + `"`}, "region"},
-		{[]string{"--dim", "path={path}", "--dim", "x_api_key={ua_family}-", "--dim", "device={ua_family}-"}, nil, "WARNING"},
+		{[]string{"--dim", "path={path}", "--dim", "x_api_key={ua_family}-", "--dim", "device={ua_family}-"}, nil, "no request has"},
 	} {
 		out, errs, code := command(append(append([]string{"replay", "--limits", limits}, row.args...), log)...)
 		for _, want := range row.want {
@@ -157,6 +157,7 @@ func TestReplayTenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	const replayed = "WARNING: every request is of the tenant web, and no listed tenant occurs: --tenant TEMPLATE says what of a line is the tenant"
+	const noneListed = "WARNING: every request is of the tenant web, and limits of plans count by tenant: --tenant TEMPLATE says what of a line is the tenant"
 	const suggested = "# All of them count as one tenant, web: --tenant TEMPLATE says"
 	for _, row := range []struct {
 		args []string
@@ -166,7 +167,8 @@ func TestReplayTenant(t *testing.T) {
 		{[]string{"replay", "--limits", limits("{acme: {}}"), path}, replayed, true},
 		{[]string{"replay", "--limits", limits("{acme: {}}"), "--tenant", "{user}", path}, replayed, false},
 		{[]string{"replay", "--limits", limits("{web: {}}"), path}, replayed, false},
-		{[]string{"replay", "--limits", limits("{}"), path}, replayed, false},
+		{[]string{"replay", "--limits", limits("{}"), path}, noneListed, true},
+		{[]string{"replay", "--limits", limits("{}"), "--tenant", "{user}", path}, noneListed, false},
 		{[]string{"limits", "suggest", path}, suggested, true},
 		{[]string{"limits", "suggest", "--tenant", "{user}", path}, suggested, false},
 	} {

@@ -23,6 +23,18 @@ func (l *imported) place() string {
 	return l.group + ":" + strings.Join(slices.Sorted(slices.Values(l.by)), ",")
 }
 
+// hasDimensionsOf reports whether l has a condition on each dimension that another limit has one on.
+func (l *imported) hasDimensionsOf(other *imported) bool {
+	return !slices.ContainsFunc(other.when, func(on condition) bool {
+		return !slices.ContainsFunc(l.when, func(o condition) bool { return o.dimension == on.dimension })
+	})
+}
+
+// hasPlaceOf reports whether two limits compete.
+func (l *imported) hasPlaceOf(other *imported) bool {
+	return l.group == other.group && len(l.by) == len(other.by) && (slices.Equal(l.by, other.by) || l.place() == other.place())
+}
+
 // key names a limit by its place and conditions, before it has its id.
 func (l *imported) key() string { return l.place() + fmt.Sprint(l.when) }
 
@@ -41,7 +53,7 @@ func (l *imported) compareRank(other *imported) int {
 
 // takesPlaceOf reports whether l is more specific than another limit of its place.
 func (l *imported) takesPlaceOf(other *imported) bool {
-	return l.compareRank(other) < 0 && l.place() == other.place()
+	return l.compareRank(other) < 0 && l.hasPlaceOf(other)
 }
 
 func (l *imported) specificity() (exact, length int) {

@@ -159,24 +159,34 @@ func (d *draft) name() {
 	name(d.shared, used)
 }
 
-// inShadow returns limits in shadow mode. Of two that would be one there, the one that is enforced stays, or the one that counts:
-// beside a limit in shadow mode is one that admits its requests.
+// inShadow returns limits in shadow mode, without those that were in it and would be as specific as another one there. Of a limit
+// that was in it and one that admits its requests it returns the former.
 func inShadow(limits []imported) (out []imported) {
-	kept := map[string]int{} // indexes in out, by the place and the conditions
-	for _, l := range limits {
-		i, known := kept[l.key()]
-		switch {
-		case !known:
-			kept[l.key()] = len(out)
-			out = append(out, l)
-		case out[i].action != "" || out[i].shadow && l.action == "":
-			out[i] = l
+	watches := map[string]bool{} // by the place and the conditions
+	for i := range limits {
+		if l := &limits[i]; l.shadow && !hasTie(limits, l) {
+			watches[l.key()] = true
 		}
 	}
-	for i := range out {
-		out[i].shadow = true
+	for _, l := range limits {
+		if l.shadow != watches[l.key()] {
+			continue
+		}
+		l.shadow, l.replaces = true, nil
+		out = append(out, l)
 	}
 	return out
+}
+
+// hasTie reports whether a limit is as specific as another one that counts, or one of other conditions, for some requests.
+func hasTie(limits []imported, l *imported) bool {
+	for i := range limits {
+		o := &limits[i]
+		if !o.shadow && (o.action == "" || o.key() != l.key()) && o.hasPlaceOf(l) && o.compareRank(l) == 0 && o.meets(l.when) {
+			return true
+		}
+	}
+	return false
 }
 
 // file returns the limits file.

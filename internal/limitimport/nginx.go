@@ -36,6 +36,8 @@ func Nginx(content []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	n.dropUnreached()
+	n.dropHostless()
 	n.findRedirects()
 	n.dropSameServers()
 	n.dropRepeated()
@@ -46,9 +48,10 @@ func Nginx(content []byte) (Result, error) {
 	if len(n.requests) == 0 {
 		n.remark(1, "there is no limit_req")
 	}
-	n.remarkShared()
 	n.liftAll()
 	n.name() // for remarks
+	n.remarkShared()
+	n.remarkRegexps()
 	n.remarkByVariable()
 	n.remarkOuter()
 	n.remarkBeside()
@@ -89,6 +92,7 @@ type limitRequest struct {
 	imported bool
 	limit    imported        // that it becomes, if it is imported
 	counts   []*nginxContext // those whose requests its limit counts in nginx
+	regexp   bool            // it is left out for a regular expression alone
 	repeated *limitRequest   // of an outer context, whose limit it has, or nil
 	allows   bool            // beside the limit is one that admits its requests
 
@@ -119,7 +123,16 @@ func (r *limitRequest) leaveOut(format string, args ...any) {
 }
 
 // server is a server block, whose name may stand behind what is in it.
-type server struct{ names []string }
+type server struct {
+	names   []string
+	listens []listen
+}
+
+// listen is a port of a server.
+type listen struct {
+	port      string
+	isDefault bool
+}
 
 type location struct {
 	modifier, path string

@@ -3,6 +3,7 @@ package limitimport
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -33,8 +34,8 @@ func (n *nginx) liftedBy(r *limitRequest, c *nginxContext, region []condition, l
 	own := allow
 	own.action, own.rate, own.burst, own.replaces = "", beside.limit.rate, beside.limit.burst, n.replacedBy(&allow)
 	text = writeLimit + " with the rate that nginx has there, " + own.line()
-	if beside.exempting != nil && beside.limit.place() != allow.place() {
-		text += fmt.Sprintf("; it counts requests too for which $%s is empty", limit.Shorten(beside.variable))
+	if beside.exempting != nil {
+		text += fmt.Sprintf("; it may count requests too for which $%s is empty", limit.Shorten(beside.variable))
 	}
 	return text
 }
@@ -52,6 +53,15 @@ func (n *nginx) replacedBy(l *imported) (ids []string) {
 	return ids
 }
 
+// remarkRegexps remarks on limit_req of locations of regular expressions.
+func (n *nginx) remarkRegexps() {
+	for i := range n.requests {
+		if r := &n.requests[i]; r.regexp {
+			n.remark(r.line, "%s%s", strings.Join(r.said, "; "), n.byZone(r))
+		}
+	}
+}
+
 // byZone advises a limit for a limit_req of a location that no condition has, by the dimension zone, or returns "": requests have
 // one value of it, so that one limit_req of a location can have it, and other limit_req of its zone share its units.
 func (n *nginx) byZone(r *limitRequest) string {
@@ -60,7 +70,10 @@ func (n *nginx) byZone(r *limitRequest) string {
 		return ""
 	}
 	one := r.limit
-	one.id, one.when = r.zone, append([]condition{{"zone", r.zone}}, n.region(&nginxContext{server: r.server})...)
+	one.id, one.when = r.zone, slices.Concat([]condition{{"zone", r.zone}}, n.region(&nginxContext{server: r.server}), r.limit.when)
+	if n.ties(&one, false) {
+		return ""
+	}
 	n.nameAdvised(&one, r.line)
 	n.advised = append(n.advised, one.when...)
 	sends := "services send DIM zone " + quoted(r.zone) + " with its requests"
@@ -83,7 +96,8 @@ func (n *nginx) limitBeside(allow *imported, r *limitRequest, c *nginxContext, r
 	case len(hidden) == 0:
 		return beside, !n.ties(allow, beside == nil)
 	}
-	return hidden[0], beside == nil && slices.Equal(hidden[0].limit.by, r.limit.by) && !n.ties(allow, false)
+	there := imported{when: region}
+	return hidden[0], beside == nil && there.hasDimensionsOf(&hidden[0].limit) && slices.Equal(hidden[0].limit.by, r.limit.by) && !n.ties(allow, false)
 }
 
 // otherServers returns a limit_req of another server than that of a context whose limit an allow for the context would lift, or
@@ -115,7 +129,11 @@ func (n *nginx) liftedWith(r *limitRequest, c *nginxContext) string {
 			continue // nginx does not try it for these requests
 		}
 		if o.location.isRegexp() && o.server == c.server && o.location.mayMatch(c.location.path) && o.limiting() != nil && !o.isDry() {
-			paths = append(paths, fmt.Sprintf("%s on line %d", limit.Shorten(o.location.path), o.location.line))
+			own := ""
+			if !slices.Contains(r.counts, o) {
+				own = ", which has limit_req of its own,"
+			}
+			paths = append(paths, fmt.Sprintf("%s on line %d%s", limit.Shorten(o.location.path), o.location.line, own))
 		}
 	}
 	if len(paths) == 0 {

@@ -35,7 +35,9 @@ func (n *nginx) addLimits() {
 			n.remarkOnce(r.line, text)
 		}
 		for _, text := range r.said {
-			n.remark(r.line, "%s", text)
+			if !r.regexp { // remarkRegexps
+				n.remark(r.line, "%s", text)
+			}
 		}
 	}
 }
@@ -63,6 +65,25 @@ func (n *nginx) leaveOutTied() {
 		}
 	}
 	n.leaveOutSame(first)
+	n.leaveOutUnnamed()
+}
+
+// leaveOutUnnamed leaves out the limit_req of servers without a name whose limits are as specific as those of others, by other
+// conditions.
+func (n *nginx) leaveOutUnnamed() {
+	for i := range n.requests {
+		r := &n.requests[i]
+		if !r.imported || r.server == nil || n.servers < 2 || r.server.isNamed() {
+			continue
+		}
+		for j := range n.requests {
+			o := &n.requests[j]
+			if n.compared++; o.imported && o.limit.shadow == r.limit.shadow && o.limit.hasPlaceOf(&r.limit) && !o.limit.equals(&r.limit) && o.limit.compareRank(&r.limit) == 0 && o.limit.meets(r.limit.when) {
+				r.leaveOut("a limits file cannot tell its limit from that of line %d, which is as specific: give its server a name, such as server_name other.invalid", o.line)
+				break
+			}
+		}
+	}
 }
 
 const tiedText = "a limits file has one limit for its requests, here that of line %d"

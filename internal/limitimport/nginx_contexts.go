@@ -42,10 +42,11 @@ func (c *nginxContext) isDry() bool {
 	return false
 }
 
-// isAnswered reports whether a return of a context, or of one around it, answers its requests before limit_req count them.
+// isAnswered reports whether a return of a context, or of its server, answers its requests before limit_req count them.
+// Locations do not inherit it from others.
 func (c *nginxContext) isAnswered() bool {
-	for ; c != nil; c = c.outer {
-		if c.returns {
+	for at := c; at != nil; at = at.outer {
+		if at.returns && (at == c || at.name != "location") {
 			return true
 		}
 	}

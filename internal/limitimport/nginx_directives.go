@@ -38,6 +38,10 @@ func (n *nginx) directive(words []nginxWord) {
 				n.server.names = append(n.server.names, w.text)
 			}
 		}
+	case "listen":
+		if n.server != nil && len(words) > 1 {
+			n.server.listens = append(n.server.listens, listenOf(words[1:]))
+		}
 	case "include":
 		if len(words) > 1 && !hasNoLimits(words[1].text) {
 			n.remark(line, "%s is not read: join the files first, as nginx -T prints them", limit.Shorten(words[1].text))

@@ -145,45 +145,6 @@ func (n *nginx) isAlone(r *limitRequest) bool {
 	})
 }
 
-// nestExempting finds the limit_req whose limits for networks inside of exempt ones leave all other limits of their place as they
-// are. Those of one map may have such limits all or none.
-func (n *nginx) nestExempting() {
-	var nested []*limitRequest
-	for i := range n.requests {
-		if r := &n.requests[i]; r.exempting != nil {
-			if r.alone = true; !n.isAlone(r) {
-				nested = append(nested, r)
-			}
-		}
-	}
-	for len(nested) > 0 {
-		left := slices.DeleteFunc(slices.Clone(nested), func(r *limitRequest) bool {
-			r.alone = n.nests(r)
-			return !r.alone
-		})
-		if len(left) == len(nested) {
-			return
-		}
-		nested = left
-	}
-}
-
-// nests reports whether limits of a limit_req for networks inside of exempt ones leave all other limits of its place as they are.
-func (n *nginx) nests(r *limitRequest) bool {
-	limits, why := n.exemptions(r, true)
-	place := r.limit.place()
-	return why == "" && !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
-		n.compared++
-		if !o.imported || o.limit.place() != place || o.limit.equals(&r.limit) || !o.limit.meets(r.limit.when) || r.limit.takesPlaceOf(&o.limit) {
-			return false
-		}
-		of := o.exempting == r.exempting && o.alone && !o.limit.shadow
-		return o.limit.compareRank(&r.limit) == 0 || !of && slices.ContainsFunc(limits, func(l imported) bool {
-			return l.action == "" && l.compareRank(&o.limit) <= 0
-		})
-	})
-}
-
 // exemptions returns limits that admit the requests whose key is empty, and those that count some of them all the same, or the
 // reason why there are none. If not nested it leaves out networks that have others in them.
 func (n *nginx) exemptions(r *limitRequest, nested bool) (allows []imported, why string) {
@@ -312,7 +273,13 @@ func (n *nginx) keepPlaces(r *limitRequest, separate map[string][]*limitRequest,
 		under = under || r.limit.takesPlaceOf(&o.limit) && separate[fmt.Sprint(o.limit)] == nil
 	}
 	if under {
-		lifts = append(lifts, r.limit.allow())
+		allow := r.limit.allow()
+		lifts = append(lifts, allow)
+		for _, inside := range n.inside(&allow) {
+			if !n.liftsOther(r, &allow, &inside) {
+				lifts = append(lifts, inside)
+			}
+		}
 	}
 	return lifts
 }
@@ -385,7 +352,7 @@ func (n *nginx) isWatched(r *limitRequest, region []condition) bool {
 func (n *nginx) liftedToo(r *limitRequest, allow *imported) *limitRequest {
 	for i := range n.requests {
 		other := &n.requests[i]
-		if !other.imported || other.limit.shadow || other.limit.place() != allow.place() || !other.limit.meets(allow.when) {
+		if !other.imported || other.limit.shadow || !other.limit.hasPlaceOf(allow) || !other.limit.meets(allow.when) {
 			continue
 		}
 		before := allow.compareRank(&other.limit)

@@ -178,7 +178,7 @@ func (n *nginx) mappedKey(r *limitRequest, name string) {
 		dimension := n.dimension(name)
 		l.by = []string{dimension}
 		n.hash(dimension)
-		r.remarkOnce("services send DIM %s with what nginx has in $%s, which is empty for most requests by the map on line %d; a request without it is not counted", dimension, limit.Shorten(name), m.line)
+		r.remarkOnce("services send DIM %s with what nginx has in $%s, which the map on line %d leaves empty for some requests; a request without it is not counted, as in nginx", dimension, limit.Shorten(name), m.line)
 	}
 }
 

@@ -26,7 +26,7 @@ func (n *nginx) liftAll() {
 	n.eachAnswered(n.lift)
 	byContext := n.byContext()
 	n.eachUnnamed(func(r *limitRequest, c *nginxContext, region []condition) {
-		if len(n.lostAt(r, c, byContext)) == 0 {
+		if c.server.listensWhere(r.server) && len(n.lostAt(r, c, byContext)) == 0 {
 			n.lift(r, c, region)
 		}
 	})
@@ -46,7 +46,7 @@ func (n *nginx) countsAt(inner, outer *limitRequest) bool {
 // lift adds a limit that lifts that of a limit_req for a region of a location, if it lifts no other one.
 func (n *nginx) lift(r *limitRequest, c *nginxContext, region []condition) {
 	allow, beside, why := n.lifting(r, c, region)
-	if why != "" || beside != nil && !c.isDry() || n.lifted == maxLifted || n.liftedWith(r, c) != "" {
+	if why != "" || beside != nil && !c.isDry() || n.lifted == maxLifted || n.liftedWith(r, c) != "" || n.losesIn(region) {
 		return
 	}
 	allow.id = r.limit.id + "-" + c.describe() + "-allow"
@@ -61,6 +61,25 @@ func (n *nginx) lift(r *limitRequest, c *nginxContext, region []condition) {
 		}
 	}
 	n.remarkConditions(c, allow.when)
+}
+
+// losesIn reports whether a limit that nginx counts for requests of a region does not count them here, so that another one stands
+// in for it. Where there is too much to compare one may.
+func (n *nginx) losesIn(region []condition) bool {
+	there := imported{when: region}
+	return slices.ContainsFunc(n.contexts, func(at *nginxContext) bool {
+		from := at.limiting()
+		if n.compared++; n.compared > maxHidden {
+			return true
+		}
+		if from == nil || at.divided || !at.hasRequests() || at.isDry() {
+			return false
+		}
+		of := n.region(at)
+		return there.covers(of) && slices.ContainsFunc(n.requests, func(o limitRequest) bool {
+			return o.context == from && o.imported && !o.limit.shadow && !n.counts(&o.limit, of)
+		})
+	})
 }
 
 // liftsOther reports whether a limit for a network inside lifts another limit than that of r, which allow does not lift.
@@ -139,6 +158,9 @@ func (n *nginx) lifting(r *limitRequest, c *nginxContext, region []condition) (a
 	beside, ok := n.limitBeside(&allow, r, c, region, counted)
 	if !ok {
 		return allow, nil, n.noLift(c, "")
+	}
+	if beside != nil && !c.isDry() && n.servers > 1 && c.server != nil && n.hostOf(c.server) == "" {
+		return allow, nil, n.noLift(c, "a limit in its place counts requests of other servers too")
 	}
 	return allow, beside, ""
 }

@@ -79,7 +79,8 @@ func (n *nginx) location(r *limitRequest, l *imported) bool {
 	}
 	at := r.context.location
 	if at.isRegexp() {
-		r.leaveOut("conditions have no regular expressions like that of location %s%s", limit.Shorten(at.path), n.byZone(r))
+		r.leaveOut("conditions have no regular expressions like that of location %s", limit.Shorten(at.path))
+		r.regexp = true
 		return false
 	}
 	pattern, ok := at.pattern()

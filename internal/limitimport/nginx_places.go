@@ -98,7 +98,7 @@ func (n *nginx) eachBeside(yield func(r *limitRequest, c *nginxContext, region [
 		}
 		longer := map[*nginxContext][]*nginxContext{}
 		for _, c := range n.contexts {
-			if c.name != "location" || c.isInside(r.context) || !c.matchesBefore(r.context) || isOneOf(r, byContext[c.limiting()]) {
+			if c.name != "location" || c.isInside(r.context) || !c.matchesBefore(r.context) || isOneOf(r, byContext[c.limiting()]) && !n.losesOther(r, c, byContext[c.limiting()]) {
 				continue
 			}
 			regions := []*nginxContext{c}
@@ -113,6 +113,18 @@ func (n *nginx) eachBeside(yield func(r *limitRequest, c *nginxContext, region [
 			}
 		}
 	}
+}
+
+// losesOther reports whether another limit_req of a location than r, of others, does not count its requests here, nor another one
+// in its place: a limit that keeps the place of that of r lifts it.
+func (n *nginx) losesOther(r *limitRequest, c *nginxContext, others []*limitRequest) bool {
+	region := n.region(c)
+	keeps := func(l imported) bool { return l.action != "" && slices.Equal(l.when, r.limit.when) }
+	return slices.ContainsFunc(others, func(o *limitRequest) bool {
+		return o.imported && slices.ContainsFunc(o.lifts, keeps) && !o.repeats(r) && !slices.ContainsFunc(n.requests, func(same limitRequest) bool {
+			return same.imported && !same.limit.shadow && same.limit.hasPlaceOf(&o.limit) && n.counts(&same.limit, region)
+		})
+	})
 }
 
 // remarkAnswered remarks on locations whose requests a return answers, and that have limits of outer contexts here.
@@ -281,8 +293,11 @@ func (n *nginx) shareAgain(zone string, line int) string {
 	return "; where that matters, write one in their place, " + one.line() + ", and services send DIM zone " + quoted(zone) + " with the requests of these blocks"
 }
 
-// hasPlace reports whether only limits of its zone have the place of a limit_req.
+// hasPlace reports whether only limits of its zone have the place of a limit_req, and none lifts them.
 func (n *nginx) hasPlace(r *limitRequest) bool {
+	if slices.ContainsFunc(n.limits, func(o imported) bool { n.compared++; return o.action != "" && o.hasPlaceOf(&r.limit) }) {
+		return false
+	}
 	return !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
 		n.compared++
 		return o.imported && o.zone != r.zone && o.limit.place() == r.limit.place()

@@ -53,21 +53,26 @@ const acmePath = "/.well-known/"
 func (n *nginx) findRedirects() {
 	counts := map[*nginxContext]bool{} // servers that count some requests
 	for _, c := range n.contexts {
-		if c.name != "location" || c.isAnswered() || strings.HasPrefix(c.location.path, acmePath) {
+		if c.name != "location" || c.isAnswered() || strings.HasPrefix(c.location.path, acmePath) && c.limiting() == nil {
 			continue
 		}
 		for at := c.outer; at != nil; at = at.outer {
 			counts[at] = true
 		}
 	}
-	named := map[string]int{}
+	var redirects []*nginxContext
+	others := map[string]bool{} // the names of servers that do not redirect
 	for _, c := range n.contexts {
-		if c.name == "server" && !c.returns && c.server.isNamed() {
-			named[strings.ToLower(c.server.names[0])]++
+		switch {
+		case c.name != "server" || c.returns || !c.server.isNamed():
+		case c.divided && !counts[c] && c.limits == 0:
+			redirects = append(redirects, c)
+		default:
+			others[strings.ToLower(c.server.names[0])] = true
 		}
 	}
-	for _, c := range n.contexts {
-		if c.name == "server" && !c.returns && c.divided && !counts[c] && c.limits == 0 && c.server.isNamed() && named[strings.ToLower(c.server.names[0])] > 1 {
+	for _, c := range redirects {
+		if others[strings.ToLower(c.server.names[0])] {
 			c.returns = true
 			n.servers--
 			n.answering = append(n.answering, answering{c.outer, c.line})
@@ -129,4 +134,50 @@ func (n *nginx) remarkUnnamed() {
 		}
 		n.remark(r.line, "its server has the hosts that no other server names; here the limit counts requests of %s %s: to count those of its server alone, give that a name, such as server_name other.invalid, import again, and services send DIM %s \"other.invalid\" for these hosts", named(slices.Compact(hosts[r])), how, n.serverDimension())
 	}
+}
+
+// dropUnreached drops locations inside of others that nginx gives no request, as another one beside an outer one comes first:
+// nginx looks for the longest path in each block before it looks inside of that location.
+func (n *nginx) dropUnreached() {
+	beside := map[*nginxContext][]*nginxContext{} // the locations with paths in a context
+	for _, c := range n.contexts {
+		if _, ok := c.location.pattern(); ok && c.name == "location" {
+			beside[c.outer] = append(beside[c.outer], c)
+		}
+	}
+	dropped := map[*nginxContext]*nginxContext{}
+	for _, c := range n.contexts { // outer ones first
+		dropped[c] = dropped[c.outer]
+		if _, ok := c.location.pattern(); !ok || c.name != "location" {
+			continue
+		}
+		for at := c.outer; at != nil && at.name == "location" && dropped[c] == nil; at = at.outer {
+			dropped[c] = at.before(c, beside[at.outer])
+		}
+	}
+	n.contexts = slices.DeleteFunc(n.contexts, func(c *nginxContext) bool { return dropped[c] != nil })
+	n.requests = slices.DeleteFunc(n.requests, func(r limitRequest) bool {
+		first := dropped[r.context]
+		if first != nil {
+			n.remark(r.line, "limit_req is not imported: nginx gives its location no request, as location %s on line %d comes before the one around it", limit.Shorten(first.location.path), first.line)
+		}
+		return first != nil
+	})
+}
+
+// before returns the location, of those beside an outer one, that nginx takes for all requests of an inner one, or nil.
+func (c *nginxContext) before(inner *nginxContext, beside []*nginxContext) *nginxContext {
+	i := slices.IndexFunc(beside, func(o *nginxContext) bool {
+		if o == c {
+			return false
+		}
+		if o.location.modifier == "=" {
+			return inner.location.modifier == "=" && inner.location.path == o.location.path
+		}
+		return len(o.location.path) > len(c.location.path) && strings.HasPrefix(inner.location.path, o.location.path)
+	})
+	if i < 0 {
+		return nil
+	}
+	return beside[i]
 }

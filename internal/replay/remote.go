@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,6 +24,9 @@ type remote struct {
 	// log.
 	begun, first time.Time
 }
+
+// errNoTenant is about a request that a proxy would take for one of the tenant of its user.
+var errNoTenant = errors.New("a line of the log has no value for --tenant, and a proxy takes no tenant -: write text in front of the field, such as --tenant 'key-{query:key}'")
 
 func newRemote(client *redis.Client, set *limit.Set, opts Options) (*remote, error) {
 	addrs, err := newHasher(opts.Secret)
@@ -75,6 +79,9 @@ func (r *remote) send(ctx context.Context, batch []asked) ([]outcome, error) {
 	pipe := r.client.Pipeline()
 	replies := make([]*redis.Cmd, len(batch))
 	for i := range batch {
+		if batch[i].req.Tenant == noWord {
+			return nil, errNoTenant
+		}
 		replies[i] = pipe.Do(ctx, checkArgs(&batch[i].req)...)
 	}
 	_, _ = pipe.Exec(ctx) // every reply carries its own error

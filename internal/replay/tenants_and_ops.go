@@ -10,6 +10,9 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
+// maxSpellings bounds the pairs of limits and ops that otherOps compares, those of the most requests first: a tenth of a second.
+const maxSpellings = 100_000
+
 // seen has the ops and the tenants of a log that warnings name.
 type seen struct {
 	ops    map[string]int64 // the requests of each op, of mostOps at most
@@ -38,12 +41,18 @@ func (s *seen) add(set *limit.Set, req *limit.Request) {
 func (s *seen) noTenant(set *limit.Set, opts *Options) []string {
 	tenant := opts.Tenant.String()
 	switch {
+	case set.Tenants() == 0 && tenant == DefaultTenant && set.Plans() > 0:
+		return []string{fmt.Sprintf("every request is of the tenant %s, and limits of plans count by tenant: --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}", DefaultTenant)}
 	case set.Tenants() == 0 || s.listed || s.tenant == "":
 		return nil
 	case tenant == DefaultTenant:
 		return []string{fmt.Sprintf("every request is of the tenant %s, and no listed tenant occurs: --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}", DefaultTenant)}
 	}
-	return []string{fmt.Sprintf("no tenant that the file lists occurs, and all requests have the default plan: --tenant %s makes tenants such as %s", tenant, limit.Quote(s.tenant))}
+	plan := "the default plan"
+	if set.Plan(s.tenant) == "" {
+		plan = "no plan, as there is no default one"
+	}
+	return []string{fmt.Sprintf("no tenant that the file lists occurs, and all requests have %s: --tenant %s makes tenants such as %s", plan, tenant, limit.Quote(s.tenant))}
 }
 
 // otherOps returns a warning for each limit without a request whose condition on the op is another spelling of an op of the log.
@@ -51,12 +60,16 @@ func (s *seen) otherOps(set *limit.Set, limits []LimitReport) (warnings []string
 	byCount := slices.SortedFunc(maps.Keys(s.ops), func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.ops[b], s.ops[a]), cmp.Compare(a, b))
 	})
+	compared := 0
 	for _, l := range set.All() {
 		use := l.OpUse()
 		if use.Pattern == "" || limits[l.Ordinal].Requests > 0 {
 			continue
 		}
 		for _, op := range byCount {
+			if compared++; compared > maxSpellings {
+				break
+			}
 			if of, found := limit.SpellingOf(op, []limit.OpUse{use}); found && of.Condition != "" {
 				warnings = append(warnings, fmt.Sprintf("no request met limit %s: its condition on op, %s, does not hold for the op %s of the log (%s): %s", l.ID, use.Pattern, limit.Quote(op), counted(s.ops[op], "request"), of.Reason))
 				break
