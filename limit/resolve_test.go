@@ -228,6 +228,22 @@ func TestExplainAllows(t *testing.T) {
 	}
 }
 
+// TestExplainSlots: the reason of a limit of concurrency is that RL.ACQUIRE alone takes its slots, where it would.
+func TestExplainSlots(t *testing.T) {
+	set := parse(t, "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: wide, by: [tenant], algorithm: concurrency, slots: 2}\n    - {id: fine, by: [tenant], when: {op: x}, algorithm: concurrency, slots: 1, replaces: [wide]}\n")
+	const slots = "only RL.ACQUIRE takes its slots"
+	for op, want := range map[string]map[string]string{
+		"x": {"fine": slots, "wide": "fine is more specific: it has more conditions"},
+		"y": {"fine": "when op: x does not hold", "wide": slots},
+	} {
+		for _, c := range set.Explain(&limit.Request{Tenant: "t", Op: op}) {
+			if c.Applies || c.Reason != want[c.Limit.ID] {
+				t.Errorf("%s: %s %v: %s, want %s", op, c.Limit.ID, c.Applies, c.Reason, want[c.Limit.ID])
+			}
+		}
+	}
+}
+
 // FuzzNames checks that different values never share a name, and that all
 // buckets of a tenant share its tag.
 func FuzzNames(f *testing.F) {
