@@ -22,8 +22,7 @@ func (c *compiler) checkDefaults() {
 		if !c.opts.Strict && l.layer != layerOverride {
 			c.addUndecided(l)
 		}
-		const day = 86400e6
-		if l.Params.Algorithm != bucket.AlgorithmTokenBucket && l.Params.Period >= day {
+		if l.CountsDays() {
 			c.warn(l.Line, "rate", "%s counts over a day or more, and a Redis without AOF forgets it in a restart: set its appendonly to yes", Quote(l.ID))
 			c.warnings[len(c.warnings)-1].Redis = true
 		}
@@ -170,6 +169,13 @@ func (c *compiler) warnMissing(l *Limit, optional string) bool {
 	}
 	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share, or missing: pass if that is meant", optional, Quote(l.ID), l.Plan)
 	return true
+}
+
+// CountsDays reports whether l counts in windows of a day or more, which a store without an AOF forgets in a restart. A token
+// bucket is full again by then.
+func (l *Limit) CountsDays() bool {
+	const day = 86400e6
+	return l.Action == ActionLimit && l.Params.Algorithm != bucket.AlgorithmTokenBucket && l.Params.Period >= day
 }
 
 // takesPlace reports whether a applies in place of b to a request that matches both.

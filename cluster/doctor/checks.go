@@ -345,7 +345,7 @@ func (r *Report) checkDurability() {
 		}
 		return SeverityOK, "every write is copied to a replica, and a failover may lose the last moments"
 	})
-	r.each("persistence", func(m *MasterReport) (Severity, string) {
+	r.each(CheckPersistence, func(m *MasterReport) (Severity, string) {
 		switch {
 		case m.AOF == nil:
 			return SeverityNote, "it does not report whether it keeps an AOF: windows of a day and more need one"

@@ -150,6 +150,9 @@ type Finding struct {
 	Text string `json:"text"`
 }
 
+// CheckPersistence is the name of the check whether masters keep an AOF.
+const CheckPersistence = "persistence"
+
 // Severity is the severity of a finding.
 type Severity uint8
 

@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -28,6 +29,8 @@ func Kong(content []byte) (Result, error) {
 		return Result{}, err
 	case !isMapping:
 		return Result{}, errors.New("it is no declarative configuration of Kong: a mapping with _format_version")
+	case config.IsLimits(content) && !isSet(root, "services") && !isSet(root, "_format_version"):
+		return Result{}, errors.New("it looks like a limits file: limitgate limits lint FILE")
 	case !slices.ContainsFunc(kongFields, func(field string) bool { return isSet(root, field) }):
 		return Result{}, errors.New("it is no declarative configuration of Kong, which has _format_version and one of services, routes, consumers and plugins")
 	}

@@ -65,6 +65,9 @@ func (n *nginx) zoneOf(r *limitRequest) (z *zone, mistake string) {
 	case r.mistake != "":
 		return nil, r.mistake
 	case z == nil:
+		if len(known) == 0 {
+			return nil, "there is no limit_req_zone " + limit.Shorten(r.zone) + ": import all files together, as nginx -T prints them"
+		}
 		return nil, "there is no limit_req_zone " + limit.Shorten(r.zone) + question(limit.Shorten(nearest(r.zone, known)))
 	case z.mistake != "":
 		return nil, fmt.Sprintf("limit_req_zone %s on line %d: %s", limit.Shorten(r.zone), z.line, z.mistake)
