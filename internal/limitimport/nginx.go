@@ -22,7 +22,7 @@ func Nginx(content []byte) (Result, error) {
 	if slices.ContainsFunc(words, nginxWord.isOfKubernetes) {
 		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
 	}
-	n := &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1, "server_name": 1, "zone": 1}}
+	n := newNginx()
 	err = n.file(words)
 	if errors.Is(err, errNginxEnd) && bytes.Contains(content, []byte("_format_version:")) {
 		err = fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
@@ -62,6 +62,10 @@ func Nginx(content []byte) (Result, error) {
 	n.remarkWatched()
 	n.remarkAdvised()
 	return n.result(), nil
+}
+
+func newNginx() *nginx {
+	return &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1, "server_name": 1, "zone": 1}}
 }
 
 // limitsFile matches content of a limits file.
@@ -232,6 +236,9 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 	}
 	outer, context := n.server, n.context
 	defer func() { n.server, n.context = outer, context }()
+	if len(directive) == 1 && (directive[0].is("stream") || directive[0].is("mail")) { // it has servers too, and none of HTTP
+		n = newNginx()
+	}
 	if len(directive) > 0 {
 		n.enter(directive[0].text)
 		n.context.line = line
