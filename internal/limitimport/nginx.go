@@ -40,6 +40,7 @@ func Nginx(content []byte) (Result, error) {
 	n.dropHostless()
 	n.findRedirects()
 	n.dropSameServers()
+	n.inherited = n.counting()
 	n.dropRepeated()
 	n.inheritToInner()
 	n.findModes()
@@ -155,12 +156,13 @@ type nginx struct {
 	context   *nginxContext
 	contexts  []*nginxContext // all contexts
 	answering []answering
-	serversBy string               // the dimension of conditions on servers, "" until it is needed
-	hosts     map[string]int       // how many servers have a host, made when all are read
-	maps      map[string]*nginxMap // by the variable
-	compared  int                  // pairs of limits, for remarks
-	lifted    int                  // limits that liftAll added
-	crossings int                  // pairs of contexts, for repeated limit_req
+	serversBy string                 // the dimension of conditions on servers, "" until it is needed
+	hosts     map[string]int         // how many servers have a host, made when all are read
+	maps      map[string]*nginxMap   // by the variable
+	compared  int                    // pairs of limits, for remarks
+	inherited map[*nginxContext]bool // contexts whose limit_req count some requests, as they are at first
+	lifted    int                    // limits that liftAll added
+	crossings int                    // pairs of contexts, for repeated limit_req
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names

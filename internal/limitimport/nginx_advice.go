@@ -117,8 +117,8 @@ func (n *nginx) otherServers(allow *imported, c *nginxContext) *limitRequest {
 	return nil
 }
 
-// liftedWith names the locations of regular expressions, with limits in nginx, for some of whose requests a limit is lifted too
-// if it is lifted for a location, or returns "".
+// liftedWith names the locations of regular expressions where nginx counts by a limit of the place of that of r, for some of whose
+// requests it is lifted too if it is lifted for a location, or returns "".
 func (n *nginx) liftedWith(r *limitRequest, c *nginxContext) string {
 	var paths []string
 	if c.location.modifier == "=" || r.server != nil && r.server != c.server {
@@ -128,18 +128,23 @@ func (n *nginx) liftedWith(r *limitRequest, c *nginxContext) string {
 		if c.keepsRegexp(o) && len(n.longer(c, o.outer)) == 0 {
 			continue // nginx does not try it for these requests
 		}
-		if o.location.isRegexp() && o.server == c.server && o.location.mayMatch(c.location.path) && o.limiting() != nil && !o.isDry() {
-			own := ""
-			if !slices.Contains(r.counts, o) {
-				own = ", which has limit_req of its own,"
-			}
-			paths = append(paths, fmt.Sprintf("%s on line %d%s", limit.Shorten(o.location.path), o.location.line, own))
+		if o.location.isRegexp() && o.server == c.server && o.location.mayMatch(c.location.path) && !o.isDry() && n.countsThere(r, o) {
+			paths = append(paths, fmt.Sprintf("%s on line %d", limit.Shorten(o.location.path), o.location.line))
 		}
 	}
 	if len(paths) == 0 {
 		return ""
 	}
 	return ", which lifts it for requests there that location " + named(paths) + " matches too"
+}
+
+// countsThere reports whether nginx counts in a context by a limit_req that repeats r, or whose limit has the place of that of r.
+func (n *nginx) countsThere(r *limitRequest, c *nginxContext) bool {
+	from := c.limiting()
+	return slices.ContainsFunc(n.requests, func(o limitRequest) bool {
+		n.compared++
+		return o.context == from && o.repeats(r) || o.imported && o.limit.hasPlaceOf(&r.limit) && slices.Contains(o.counts, c)
+	})
 }
 
 // notImported returns the line of a limit_req that nginx counts in a context and that is not imported, or 0.

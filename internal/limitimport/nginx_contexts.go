@@ -53,6 +53,22 @@ func (c *nginxContext) isAnswered() bool {
 	return false
 }
 
+// isAnsweredAround reports whether a return of its server, or of what is around that, answers the requests of a context.
+func (c *nginxContext) isAnsweredAround() bool {
+	return c.outer != nil && (c.outer.name == "location" && c.outer.isAnsweredAround() || c.outer.name != "location" && c.outer.isAnswered())
+}
+
+// counting returns the contexts whose limit_req count some requests.
+func (n *nginx) counting() map[*nginxContext]bool {
+	from := map[*nginxContext]bool{}
+	for _, c := range n.contexts {
+		if c.hasRequests() && !c.divided {
+			from[c.limiting()] = true
+		}
+	}
+	return from
+}
+
 // limiting returns the context of the limit_req that count the requests of c, or nil.
 func (c *nginxContext) limiting() *nginxContext {
 	if c.isAnswered() {

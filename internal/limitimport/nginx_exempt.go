@@ -250,6 +250,9 @@ func (n *nginx) watchedBeside(r *limitRequest) *limitRequest {
 	return &n.requests[i]
 }
 
+// liftID returns the id of the limit by which another limit_req keeps the place of that of r.
+func liftID(r, other *limitRequest) string { return r.limit.id + "-" + other.limit.id + "-allow" }
+
 // keepPlaces returns limits that lift the limit of r in a group of its own where another one takes its place, and the others
 // where that takes theirs. If nested they are for networks too that have limits of r inside of exempt ones.
 func (n *nginx) keepPlaces(r *limitRequest, separate map[string][]*limitRequest, nested bool) (lifts []imported) {
@@ -262,7 +265,7 @@ func (n *nginx) keepPlaces(r *limitRequest, separate map[string][]*limitRequest,
 		}
 		if o.limit.takesPlaceOf(&r.limit) {
 			lift := o.limit.allow()
-			lift.id, lift.group = r.limit.id+"-"+o.limit.id+"-allow", exemptGroup
+			lift.id, lift.group = liftID(r, o), exemptGroup
 			lifts = append(lifts, lift)
 			for _, on := range counted { // a limit of r has them
 				inside := lift

@@ -12,9 +12,10 @@ const maxInherited = 1000
 // inside has the same requests by its conditions, and limit_req of its own with the same key: those of a server beside a location /, whose
 // limit would take the place of theirs everywhere. It is the same configuration to nginx.
 func (n *nginx) inheritToInner() {
+	counting := n.counting()
 	byContext, moved := n.byContext(), map[*nginxContext][]*nginxContext{}
 	for _, inner := range n.contexts {
-		if inner.limits == 0 || inner.location.isRegexp() || inner.isAnswered() {
+		if inner.limits == 0 || inner.location.isRegexp() || !counting[inner] {
 			continue
 		}
 		for outer := inner.outer; outer != nil; outer = outer.outer {

@@ -149,7 +149,10 @@ func (n *nginx) lifting(r *limitRequest, c *nginxContext, region []condition) (a
 		return allow, nil, n.noLift(c, "several servers have its host")
 	}
 	enforced := func(at *nginxContext) bool { return counted(at) && !(c.isDry() && at.isDry()) }
-	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(r.counts, enforced) {
+	counts := func(o limitRequest) bool { // by the same limit
+		return o.imported && o.limit.equals(&r.limit) && slices.ContainsFunc(o.counts, enforced)
+	}
+	if !allow.takesPlaceOf(&r.limit) || slices.ContainsFunc(n.requests, counts) {
 		return allow, nil, n.noLift(c, "")
 	}
 	if at := n.notImported(c); at > 0 {

@@ -25,11 +25,11 @@ func (n *nginx) read(r *limitRequest) bool {
 		r.leaveOut("%s", mistake)
 		return false
 	}
-	if r.context.isAnswered() {
+	switch counts := len(r.context.counted) > 0; {
+	case !counts && r.context.isAnswered():
 		r.leaveOut("a return answers all requests of its block, before nginx counts them")
 		return false
-	}
-	if len(r.context.counted) == 0 {
+	case !counts:
 		r.leaveOut("nginx counts no request by it: all locations and servers inside of its block have limit_req of their own, or a return that answers")
 		return false
 	}

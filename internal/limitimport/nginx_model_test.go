@@ -148,7 +148,9 @@ var (
 
 // hasLimit reports whether a location has a limit_req, its own or of an outer block.
 func (c *modelConfig) hasLimit(path string, l *modelLimit) bool {
-	return slices.ContainsFunc(c.blocks, func(b *modelBlock) bool { return b.path == path && slices.Contains(b.limiting(), l) })
+	return slices.ContainsFunc(c.blocks, func(b *modelBlock) bool {
+		return b.path == path && (slices.Contains(b.limits, l) || slices.Contains(b.limiting(), l))
+	})
 }
 
 // explained reports whether a remark says that a limit applies here and not in nginx, or the other way round.

@@ -24,7 +24,7 @@ func (n *nginx) eachLeftOut(yield func(inner, outer *limitRequest)) {
 	for i := range n.requests {
 		inner := &n.requests[i]
 		beside := byContext[inner.context]
-		if _, mistake := n.zoneOf(inner); mistake != "" || done[inner.context] || inner.context.isAnswered() || !inner.imported && slices.ContainsFunc(beside, (*limitRequest).isImported) {
+		if _, mistake := n.zoneOf(inner); mistake != "" || done[inner.context] || len(inner.context.counted) == 0 || !inner.imported && slices.ContainsFunc(beside, (*limitRequest).isImported) {
 			continue
 		}
 		done[inner.context] = true
@@ -119,8 +119,8 @@ func (n *nginx) eachBeside(yield func(r *limitRequest, c *nginxContext, region [
 // in its place: a limit that keeps the place of that of r lifts it.
 func (n *nginx) losesOther(r *limitRequest, c *nginxContext, others []*limitRequest) bool {
 	region := n.region(c)
-	keeps := func(l imported) bool { return l.action != "" && slices.Equal(l.when, r.limit.when) }
 	return slices.ContainsFunc(others, func(o *limitRequest) bool {
+		keeps := func(l imported) bool { return l.id == liftID(o, r) }
 		return o.imported && slices.ContainsFunc(o.lifts, keeps) && !o.repeats(r) && !slices.ContainsFunc(n.requests, func(same limitRequest) bool {
 			return same.imported && !same.limit.shadow && same.limit.hasPlaceOf(&o.limit) && n.counts(&same.limit, region)
 		})
@@ -137,12 +137,12 @@ func (n *nginx) remarkAnswered() {
 // eachAnswered calls yield with each location whose requests a return answers, and each limit_req that counts them here.
 func (n *nginx) eachAnswered(yield func(r *limitRequest, c *nginxContext, region []condition)) {
 	for _, c := range n.contexts {
-		if !c.returns || c.name != "location" || c.outer.isAnswered() {
+		if !c.returns || c.name != "location" || c.isAnsweredAround() {
 			continue
 		}
 		region := n.region(c)
 		for i := range n.requests {
-			if r := &n.requests[i]; r.imported && c.isInside(r.context) && n.counts(&r.limit, region) {
+			if r := &n.requests[i]; r.imported && (c == r.context || c.isInside(r.context)) && n.counts(&r.limit, region) {
 				yield(r, c, region)
 			}
 		}

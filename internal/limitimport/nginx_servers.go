@@ -85,7 +85,7 @@ func (n *nginx) findRedirects() {
 func (n *nginx) eachUnnamed(yield func(r *limitRequest, c *nginxContext, region []condition)) {
 	for i := range n.requests {
 		r := &n.requests[i]
-		if !r.imported || r.server == nil || n.servers < 2 || r.server.isNamed() {
+		if !r.imported || r.server == nil || n.servers < 2 || r.server.isNamed() || n.isElsewhere(r) {
 			continue
 		}
 		for _, c := range n.contexts {
@@ -97,6 +97,13 @@ func (n *nginx) eachUnnamed(yield func(r *limitRequest, c *nginxContext, region 
 			}
 		}
 	}
+}
+
+// isElsewhere reports whether a limit_req outside of its server has the limit of r.
+func (n *nginx) isElsewhere(r *limitRequest) bool {
+	return slices.ContainsFunc(n.requests, func(o limitRequest) bool {
+		return o.imported && o.server != r.server && o.limit.equals(&r.limit)
+	})
 }
 
 // lostAt returns the lines of the limit_req of a server that do not count some requests of a region here, as the limit of r, of
