@@ -55,7 +55,7 @@ func advise(err error) string {
 	case KindMoved:
 		return "the bucket has moved to another node: the proxy reads again which node has which slots; if this lasts, look whether redis-cli --cluster check agrees"
 	case KindClusterDown:
-		return "a slot has no master that can be reached: start it again, or give its slots to another; cluster-require-full-coverage no lets the others answer"
+		return "most masters are out, and the others answer when a majority is back; or a slot has no master: start it again, or give its slots to another, and cluster-require-full-coverage no lets the others answer meanwhile"
 	case KindOOM:
 		return NoMemory
 	case KindAuth:

@@ -247,6 +247,8 @@ func checkScript(m *MasterReport) (Severity, string) {
 		return SeverityOK, "SCRIPT LOAD and EVALSHA work"
 	case o == "":
 		return SeverityFail, "the script was not tried, because no key was found that is this master's"
+	case m.ClusterState == "fail" && strings.HasPrefix(string(o), "CLUSTERDOWN"): // the finding about its state says so
+		return SeverityNote, "not tried, because of what else is wrong"
 	case lacksRights(string(o)) && strings.Contains(string(o), " access "): // rights on keys, not on commands
 		return SeverityFail, fmt.Sprintf("the user may not use all keys that begin with lg:, so nothing can be found out: allow them (%s)", o)
 	default:
@@ -376,7 +378,8 @@ func (r *Report) checkCoverage() {
 		r.find(SeverityOK, "coverage", "slots are missing or down, and it serves those it has", nodes...)
 	}
 	if len(known["yes"])+len(known["no"]) == 0 {
-		host, port, _ := net.SplitHostPort(r.Masters[0].Addr)
-		r.find(SeverityNote, "coverage", fmt.Sprintf("cluster-require-full-coverage cannot be seen while all slots are served: it should be no, so that a dead shard does not take the others with it; where it is allowed, redis-cli -h %s -p %s CONFIG GET cluster-require-full-coverage shows it", host, port))
+		at := max(0, slices.IndexFunc(r.Masters, func(m MasterReport) bool { return m.ClusterState != "" })) // it answers
+		host, port, _ := net.SplitHostPort(r.Masters[at].Addr)
+		r.find(SeverityNote, "coverage", fmt.Sprintf("cluster-require-full-coverage cannot be seen from the state of the cluster: it should be no, so that a dead shard does not take the others with it; where it is allowed, redis-cli -h %s -p %s CONFIG GET cluster-require-full-coverage shows it", host, port))
 	}
 }

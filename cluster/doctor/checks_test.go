@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,21 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoMajority: where the cluster is down, no right is to blame for a script that did not run, and the node that is named for
+// a command answers.
+func TestNoMajority(t *testing.T) {
+	r := checked(func(m *MasterReport) {
+		m.ClusterState, m.Probes.Script, m.FullCoverage = "fail", "CLUSTERDOWN The cluster is down", ""
+	})
+	r.expect(t, SeverityFail, "state", "refuses every call")
+	r.expect(t, SeverityNote, "evalsha", "not tried")
+	r.Masters = append([]MasterReport{{Addr: "127.0.0.1:1", Error: "connection refused"}}, r.Masters...)
+	r.Findings = nil
+	r.checkCoverage()
+	_, port, _ := net.SplitHostPort(r.Masters[1].Addr)
+	r.expect(t, SeverityNote, "coverage", "-p "+port+" CONFIG GET")
 }
 
 func TestFindJoinsNodes(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -91,7 +92,11 @@ func writeMasters(w io.Writer, r *doctor.Report) {
 		if m.Clock.Within > 0 {
 			clock = signed(m.Clock.Offset.Round(100 * time.Microsecond))
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\t%s\n", m.Addr, shortSlots(m.Slots), len(m.Replicas), trip, cost, clock)
+		replicas := "-" // those of a master that does not answer are not known
+		if n := len(m.Replicas); n > 0 || m.Error == "" {
+			replicas = strconv.Itoa(n)
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Addr, shortSlots(m.Slots), replicas, trip, cost, clock)
 	}
 	_ = tw.Flush()
 }

@@ -36,6 +36,8 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 	for _, w := range warnings {
 		switch {
 		case w.Note, w.Redis && !s.UsesRedis(), s.EnvoyAlone():
+		case w.Redis && s.Limits == "":
+			log.Info("note about the built-in sample of limits", "field", w.Field, "text", w.Text)
 		case w.Redis: // it may well have its AOF
 			log.Info("note about the limits file", "line", w.Line, "field", w.Field, "text", w.Text, "advice", "limitgate doctor --redis ADDRESS says whether this Redis keeps its counters")
 		case s.Limits == "":

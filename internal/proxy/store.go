@@ -162,7 +162,7 @@ func (p *Proxy) warnOfAddresses(ctx context.Context) {
 func (p *Proxy) warnWithout(ctx context.Context) {
 	err := p.cluster.Ping(ctx)
 	attrs := []any{"reason", whyWithout(err), "error", err}
-	if addrs := p.storeOptions.Addrs; len(addrs) == 1 && cluster.IsNode(addrs[0]) {
+	if addrs := p.storeOptions.Addrs; len(addrs) == 1 && cluster.IsNode(addrs[0]) && !p.cluster.IsCluster() {
 		attrs = append(attrs, "advice", cluster.OtherNodes)
 	}
 	p.log.Error("starting without the store, using the backstop until it answers", attrs...)
