@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"slices"
 
 	"github.com/limitgate/limitgate/backstop"
 	"github.com/limitgate/limitgate/cluster/doctor"
@@ -28,11 +27,8 @@ func (f *ceilingFlags) check() error {
 }
 
 // find adds a finding to a doctor report if serve has no backstop ceiling, with the value
-// that fits the limits file at path, unless path is empty.
+// that fits the limits file at path, unless path is empty. By that file it names too which limits need an AOF.
 func (f *ceilingFlags) find(env *environment, r *doctor.Report, path string) error {
-	if f.totalRate > 0 {
-		return nil
-	}
 	text := backstop.CeilingOff + ", unless serve is given it; limitgate doctor --limits FILE names a number that fits"
 	if path != "" {
 		set, _, err := loadLimits(env, path, limit.CompileOptions{})
@@ -40,31 +36,14 @@ func (f *ceilingFlags) find(env *environment, r *doctor.Report, path string) err
 			return err
 		}
 		text = backstop.CeilingAdvice(set.TotalRate(), f.instances)
-		nameLongWindows(r, set)
+		nameLimitsOfDays(r, set)
+	}
+	if f.totalRate > 0 {
+		return nil
 	}
 	r.Findings = append(r.Findings, doctor.Finding{Severity: doctor.SeverityNote, Check: "backstop", Text: text})
 	r.Verdict = max(r.Verdict, doctor.SeverityNote)
 	return nil
-}
-
-// nameLongWindows says in the finding about the AOF which limits of a set need it.
-func nameLongWindows(r *doctor.Report, set *limit.Set) {
-	i := slices.IndexFunc(r.Findings, func(f doctor.Finding) bool {
-		return f.Check == doctor.CheckPersistence && f.Severity == doctor.SeverityWarn
-	})
-	if i < 0 {
-		return
-	}
-	all := set.All()
-	if first := slices.IndexFunc(all, (*limit.Limit).CountsDays); first >= 0 {
-		r.Findings[i].Text = fmt.Sprintf("a restart may come back empty, and forgets what windows of a day and more have counted, as %s has: set appendonly yes", limit.Quote(all[first].ID))
-		return
-	}
-	r.Findings[i].Severity, r.Findings[i].Text = doctor.SeverityNote, "a restart may come back empty: no limit of the file counts over a day or more"
-	r.Verdict = 0
-	for _, f := range r.Findings {
-		r.Verdict = max(r.Verdict, f.Severity)
-	}
 }
 
 // advice returns the advice to lint on a limits file, which could not be used if there is an error, or "".

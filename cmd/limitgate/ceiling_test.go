@@ -1,32 +1,82 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/limitgate/limitgate/backstop"
 	"github.com/limitgate/limitgate/cluster/doctor"
-	"github.com/limitgate/limitgate/limit"
 )
 
-// TestLongWindows: with a limits file doctor says which limit needs an AOF, or that none does.
-func TestLongWindows(t *testing.T) {
-	for rate, want := range map[string]struct {
-		severity doctor.Severity
-		text     string
-	}{
-		"1000/month, algorithm: fixed_window": {doctor.SeverityWarn, `as "a" has: set appendonly yes`},
-		"1000/30d":                            {doctor.SeverityNote, "no limit of the file counts over a day or more"},
-		"9/h, algorithm: fixed_window":        {doctor.SeverityNote, "no limit of the file counts over a day or more"},
+const ceilingLimits = "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 500/s, on_error: open}]}, tenants: {t: {plan: p}, u: {plan: p}}}"
+
+func writeCeilingLimits(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(path, []byte(ceilingLimits), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestLintAsksForCeiling: lint --strict names the setting and the value that fits, unless
+// --backstop-total-rate is passed.
+func TestLintAsksForCeiling(t *testing.T) {
+	path := writeCeilingLimits(t)
+	for flags, want := range map[string]string{
+		"":                                   "",
+		"--strict":                           "; set it to 1000 divided by the number of proxies, or to less if the service behind bears less: 1000 units a second are enough for what the limits of the listed tenants (2) admit together, and other tenants come on top (warning)",
+		"--strict --instances 1":             "; set it to 1000 divided by the number of proxies, 1 now, or to less",
+		"--strict --instances 3":             "; set it to 334, that is 1000 divided by 3 proxies, or to less",
+		"--strict --backstop-total-rate 400": "",
 	} {
-		r := &doctor.Report{Verdict: doctor.SeverityWarn, Findings: []doctor.Finding{{Severity: doctor.SeverityWarn, Check: doctor.CheckPersistence}}}
-		path := writeLimits(t, "version: 1\ndefault_plan: p\nplans: {p: [{id: a, by: [tenant], on_error: open, rate: "+rate+"}]}\n")
-		set, _, err := loadLimits(nil, path, limit.CompileOptions{})
-		if err != nil {
+		var out, errs strings.Builder
+		code := runLint(t.Context(), &environment{stdout: &out, stderr: &errs}, append(strings.Fields(flags), path))
+		asked := strings.Contains(errs.String(), backstop.CeilingOff)
+		if code != exitOK || asked != (want != "") || !strings.Contains(errs.String(), want) {
+			t.Errorf("lint %s: exit %d\n%s%s", flags, code, out.String(), errs.String())
+		}
+	}
+	if _, errs, code := command("limits", "lint", "--strict", sampleLimits); code != exitError || !strings.Contains(errs, "so a secret") || !strings.Contains(errs, backstop.CeilingOff+"; lint says which number fits") {
+		t.Errorf("lint of a file with mistakes: exit %d: %s", code, errs)
+	}
+	var errs strings.Builder
+	if code := runLint(t.Context(), &environment{stdout: &errs, stderr: &errs}, []string{"--instances", "-1", path}); code != exitUsage {
+		t.Errorf("exit %d: %s", code, errs.String())
+	}
+}
+
+// TestDoctorAsksForCeiling: doctor has a note on it, with the value if the limits are
+// passed.
+func TestDoctorAsksForCeiling(t *testing.T) {
+	env := &environment{}
+	for _, c := range []struct {
+		flags ceilingFlags
+		path  string
+		want  string
+	}{
+		{ceilingFlags{}, "", "doctor --limits FILE names a number that fits"},
+		{ceilingFlags{instances: 2}, writeCeilingLimits(t), "; set it to 500, that is 1000 divided by 2 proxies"},
+		{ceilingFlags{totalRate: 1}, "", ""},
+	} {
+		var r doctor.Report
+		if err := c.flags.find(env, &r, c.path); err != nil {
 			t.Fatal(err)
 		}
-		nameLongWindows(r, set)
-		if f := r.Findings[0]; r.Verdict != want.severity || f.Severity != want.severity || !strings.Contains(f.Text, want.text) {
-			t.Errorf("%s: %s, %s: %s", rate, r.Verdict, f.Severity, f.Text)
+		if c.want == "" {
+			if len(r.Findings) != 0 {
+				t.Errorf("found %+v", r.Findings)
+			}
+			continue
 		}
+		if len(r.Findings) != 1 || r.Findings[0].Severity != doctor.SeverityNote || !strings.Contains(r.Findings[0].Text, c.want) || r.Verdict != doctor.SeverityNote {
+			t.Errorf("found %+v, want %q", r.Findings, c.want)
+		}
+	}
+	var r doctor.Report
+	if err := (&ceilingFlags{}).find(env, &r, filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a file that is not there is no error")
 	}
 }
