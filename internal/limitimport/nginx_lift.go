@@ -46,7 +46,7 @@ func (n *nginx) countsAt(inner, outer *limitRequest) bool {
 // lift adds a limit that lifts that of a limit_req for a region of a location, if it lifts no other one.
 func (n *nginx) lift(r *limitRequest, c *nginxContext, region []condition) {
 	allow, beside, why := n.lifting(r, c, region)
-	if why != "" || beside != nil && !c.isDry() || n.lifted == maxLifted || n.liftedWith(r, c) != "" || n.losesIn(region) {
+	if why != "" || beside != nil && !c.isDry() || n.lifted >= maxLifted || n.liftedWith(r, c) != "" || n.losesIn(region) {
 		return
 	}
 	allow.id = r.limit.id + "-" + c.describe() + "-allow"
