@@ -120,11 +120,11 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	if o&optionTTL == 0 && equalFold(word, "COST") { // RL.RESERVE has an estimate, and RL.ACQUIRE no cost
 		return errReply + "the cost stands behind the ip, without a name"
 	}
-	if o&optionTTL != 0 && len(words) > 1 && isDigits(words[1]) {
-		switch { // as SET of Redis has them
-		case equalFold(word, "PX"):
+	if o&optionTTL != 0 && len(words) > 1 {
+		switch _, isNumber := parseCost(words[1]); { // as SET of Redis has them
+		case isNumber && equalFold(word, "PX"):
 			return errReply + "TTL is in milliseconds; did you mean TTL " + quote(words[1]) + "?"
-		case equalFold(word, "EX"):
+		case isNumber && equalFold(word, "EX"):
 			return errReply + "TTL is in milliseconds; did you mean TTL " + quote(words[1]) + "000?"
 		}
 	}
@@ -151,12 +151,6 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 		meant = "; did you mean DIM " + quote(word) + " " + quote(words[1]) + "?"
 	}
 	return errReply + meant
-}
-
-// isDigits reports whether a word is a whole number without a sign.
-func isDigits(word []byte) bool {
-	_, err := strconv.ParseUint(string(word), 10, 32)
-	return err == nil
 }
 
 // parseCheck parses `tenant op ip [cost] { DIM name value | ID id | HEADERS | BYPASS token }...`,

@@ -103,6 +103,17 @@ func TestReplayCompare(t *testing.T) {
 	}
 }
 
+// TestReplayAgainstWithoutTenant: a replay against a proxy says what it lacks where a line has no tenant, and asks nothing.
+func TestReplayAgainstWithoutTenant(t *testing.T) {
+	file := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], rate: 400/366d}]}}")
+	p := serve(t, file)
+	_, errs, code := run(t, nil, "replay", "--against", p.addr, "--limits", file, "--tenant", "{query:key}", accessLog(t, 10))
+	const want = "limitgate: a line of the log has no value for --tenant, and a proxy takes no tenant -: write text in front of the field, such as --tenant 'key-{query:key}'\n"
+	if code != 1 || errs != want {
+		t.Errorf("exit %d: %s, want %s", code, errs, want)
+	}
+}
+
 // TestReplayAgainstAnotherFile: a replay against a proxy with other limits than the file warns of the limits that
 // decided nothing.
 func TestReplayAgainstAnotherFile(t *testing.T) {

@@ -72,7 +72,7 @@ plans:
 		{nil, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has session"},
 		{[]string{"--compare", limits}, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n", "WARNING: " + device + "\n"}, "region"},
 		{[]string{"--json"}, []string{`"` + key + `"`, `"` + path + `"`}, "region"},
-		{[]string{"--dim", "path={path}", "--dim", "x_api_key={ua_family}-", "--dim", "device={ua_family}-"}, nil, "no request has"},
+		{[]string{"--dim", "path={path}", "--dim", "x_api_key={ua_family}-", "--dim", "device={ua_family}-", "--tenant", "{host}"}, nil, "WARNING"},
 	} {
 		out, errs, code := command(append(append([]string{"replay", "--limits", limits}, row.args...), log)...)
 		for _, want := range row.want {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -37,6 +38,9 @@ func newRemote(client *redis.Client, set *limit.Set, opts Options) (*remote, err
 }
 
 func (r *remote) decide(ctx context.Context, batch []asked) ([]outcome, error) {
+	if slices.ContainsFunc(batch, func(a asked) bool { return a.req.Tenant == noWord }) {
+		return nil, errNoTenant
+	}
 	out := make([]outcome, 0, len(batch))
 	for len(batch) > 0 {
 		n, err := r.due(ctx, batch)
@@ -79,9 +83,6 @@ func (r *remote) send(ctx context.Context, batch []asked) ([]outcome, error) {
 	pipe := r.client.Pipeline()
 	replies := make([]*redis.Cmd, len(batch))
 	for i := range batch {
-		if batch[i].req.Tenant == noWord {
-			return nil, errNoTenant
-		}
 		replies[i] = pipe.Do(ctx, checkArgs(&batch[i].req)...)
 	}
 	_, _ = pipe.Exec(ctx) // every reply carries its own error

@@ -22,11 +22,14 @@ type seen struct {
 
 // add remembers the op and the tenant of a request.
 func (s *seen) add(set *limit.Set, req *limit.Request) {
-	if _, known := s.ops[req.Op]; known || len(s.ops) < mostOps {
-		if s.ops == nil {
-			s.ops = map[string]int64{}
-		}
+	if s.ops == nil {
+		s.ops = map[string]int64{}
+	}
+	switch _, known := s.ops[req.Op]; {
+	case known:
 		s.ops[req.Op]++
+	case len(s.ops) < mostOps:
+		s.ops[strings.Clone(req.Op)] = 1 // of a line that goes
 	}
 	switch {
 	case s.listed:
@@ -37,22 +40,28 @@ func (s *seen) add(set *limit.Set, req *limit.Request) {
 	}
 }
 
-// noTenant returns a warning if the file lists tenants and none of them occurs, or nothing.
+// noTenant returns a warning if all requests are of one tenant though limits count by it, or if the file lists tenants and none
+// of them occurs.
 func (s *seen) noTenant(set *limit.Set, opts *Options) []string {
 	tenant := opts.Tenant.String()
 	switch {
 	case set.Tenants() == 0 && tenant == DefaultTenant && set.Plans() > 0:
-		return []string{fmt.Sprintf("every request is of the tenant %s, and limits of plans count by tenant: --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}", DefaultTenant)}
+		return oneTenant("limits of plans count by tenant")
 	case set.Tenants() == 0 || s.listed || s.tenant == "":
 		return nil
 	case tenant == DefaultTenant:
-		return []string{fmt.Sprintf("every request is of the tenant %s, and no listed tenant occurs: --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}", DefaultTenant)}
+		return oneTenant("no listed tenant occurs")
 	}
 	plan := "the default plan"
 	if set.Plan(s.tenant) == "" {
 		plan = "no plan, as there is no default one"
 	}
 	return []string{fmt.Sprintf("no tenant that the file lists occurs, and all requests have %s: --tenant %s makes tenants such as %s", plan, tenant, limit.Quote(s.tenant))}
+}
+
+// oneTenant returns the warning that all requests are of one tenant.
+func oneTenant(and string) []string {
+	return []string{fmt.Sprintf("every request is of the tenant %s, and %s: --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}", DefaultTenant, and)}
 }
 
 // otherOps returns a warning for each limit without a request whose condition on the op is another spelling of an op of the log.
