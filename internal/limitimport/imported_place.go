@@ -56,6 +56,11 @@ func (l *imported) takesPlaceOf(other *imported) bool {
 	return l.compareRank(other) < 0 && l.hasPlaceOf(other)
 }
 
+// tiesWith reports whether two limits of one place are equally specific, and meet some requests both.
+func (l *imported) tiesWith(other *imported) bool {
+	return l.hasPlaceOf(other) && l.compareRank(other) == 0 && l.meets(other.when)
+}
+
 func (l *imported) specificity() (exact, length int) {
 	for _, c := range l.when {
 		if network, ok := c.network(); ok {

@@ -29,9 +29,11 @@ func Kong(content []byte) (Result, error) {
 		return Result{}, err
 	case !isMapping:
 		return Result{}, errors.New("it is no declarative configuration of Kong: a mapping with _format_version")
-	case config.IsLimits(content) && !isSet(root, "services") && !isSet(root, "_format_version"):
+	}
+	switch known := slices.ContainsFunc(kongFields, func(field string) bool { return isSet(root, field) }); {
+	case !known && config.IsLimits(content):
 		return Result{}, errors.New("it looks like a limits file: limitgate limits lint FILE")
-	case !slices.ContainsFunc(kongFields, func(field string) bool { return isSet(root, field) }):
+	case !known:
 		return Result{}, errors.New("it is no declarative configuration of Kong, which has _format_version and one of services, routes, consumers and plugins")
 	}
 	k := &kong{ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}, several: map[string]bool{}}

@@ -182,7 +182,7 @@ func inShadow(limits []imported) (out []imported) {
 func hasTie(limits []imported, l *imported) bool {
 	for i := range limits {
 		o := &limits[i]
-		if !o.shadow && (o.action == "" || o.key() != l.key()) && o.hasPlaceOf(l) && o.compareRank(l) == 0 && o.meets(l.when) {
+		if !o.shadow && (o.action == "" || o.key() != l.key()) && o.tiesWith(l) {
 			return true
 		}
 	}

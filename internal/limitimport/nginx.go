@@ -40,7 +40,7 @@ func Nginx(content []byte) (Result, error) {
 	n.dropHostless()
 	n.findRedirects()
 	n.dropSameServers()
-	n.inherited = n.counting()
+	n.inUse = n.counting()
 	n.dropRepeated()
 	n.inheritToInner()
 	n.findModes()
@@ -65,6 +65,7 @@ func Nginx(content []byte) (Result, error) {
 	return n.result(), nil
 }
 
+// newNginx returns a configuration without directives.
 func newNginx() *nginx {
 	return &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1, "server_name": 1, "zone": 1}}
 }
@@ -103,7 +104,7 @@ type limitRequest struct {
 
 	variable  string     // the key, if it is one that a map makes of the address of the client
 	exempting *nginxMap  // the map, if it leaves that empty for some addresses alone
-	alone     bool       // no other limit of its place and group has requests of it, or others are lifted there
+	nested    bool       // the networks inside of its exempt ones have limits, as these leave other limits of its place as they are
 	lifts     []imported // limits that keep the places of this one, if it has a group of its own for exempt addresses
 }
 
@@ -160,7 +161,7 @@ type nginx struct {
 	hosts     map[string]int         // how many servers have a host, made when all are read
 	maps      map[string]*nginxMap   // by the variable
 	compared  int                    // pairs of limits, for remarks
-	inherited map[*nginxContext]bool // contexts whose limit_req count some requests, as they are at first
+	inUse     map[*nginxContext]bool // contexts whose limit_req count some requests, as they are at first
 	lifted    int                    // limits that liftAll added
 	crossings int                    // pairs of contexts, for repeated limit_req
 	// dimensions are those of variables, and taken are all that are used.

@@ -3,7 +3,6 @@ package limitimport
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/limitgate/limitgate/limit"
 )
@@ -57,7 +56,7 @@ func (n *nginx) replacedBy(l *imported) (ids []string) {
 func (n *nginx) remarkRegexps() {
 	for i := range n.requests {
 		if r := &n.requests[i]; r.regexp {
-			n.remark(r.line, "%s%s", strings.Join(r.said, "; "), n.byZone(r))
+			n.remark(r.line, "%s%s", r.said[0], n.byZone(r))
 		}
 	}
 }
@@ -173,10 +172,9 @@ func (n *nginx) hiddenIn(c *nginxContext, region []condition, place string) (hid
 
 // ties reports whether a limit would be as specific as one of the file, for some requests. Two that allow may be.
 func (n *nginx) ties(l *imported, allows bool) bool {
-	place := l.place()
 	return slices.ContainsFunc(n.shared, func(o imported) bool {
 		n.compared++
-		return !(allows && o.action == "allow") && o.compareRank(l) == 0 && o.meets(l.when) && o.place() == place
+		return !(allows && o.action == "allow") && o.tiesWith(l)
 	})
 }
 

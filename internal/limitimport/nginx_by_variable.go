@@ -14,7 +14,7 @@ func (n *nginx) remarkByVariable() {
 		if !r.imported || r.exempting == nil || r.limit.shadow || !n.isByVariable(r.exempting) {
 			continue
 		}
-		_, _, why := n.exempted(r.exempting, r.variable, r.alone)
+		_, _, why := n.exempted(r.exempting, r.variable, r.nested)
 		n.remark(r.line, emptyText+"%s%s", limit.Shorten(r.variable), r.exempting.line, why, n.keepPlacesBy(r))
 	}
 }

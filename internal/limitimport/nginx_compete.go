@@ -78,7 +78,7 @@ func (n *nginx) leaveOutUnnamed() {
 		}
 		for j := range n.requests {
 			o := &n.requests[j]
-			if n.compared++; o.imported && o.limit.shadow == r.limit.shadow && o.limit.hasPlaceOf(&r.limit) && !o.limit.equals(&r.limit) && o.limit.compareRank(&r.limit) == 0 && o.limit.meets(r.limit.when) {
+			if n.compared++; o.imported && o.limit.shadow == r.limit.shadow && !o.limit.equals(&r.limit) && o.limit.tiesWith(&r.limit) {
 				r.leaveOut("a limits file cannot tell its limit from that of line %d, which is as specific: give its server a name, such as server_name other.invalid", o.line)
 				break
 			}

@@ -45,17 +45,17 @@ func (c *nginxContext) isDry() bool {
 // isAnswered reports whether a return of a context, or of its server, answers its requests before limit_req count them.
 // Locations do not inherit it from others.
 func (c *nginxContext) isAnswered() bool {
-	for at := c; at != nil; at = at.outer {
-		if at.returns && (at == c || at.name != "location") {
-			return true
-		}
-	}
-	return false
+	return c != nil && (c.returns || c.isAnsweredAround())
 }
 
 // isAnsweredAround reports whether a return of its server, or of what is around that, answers the requests of a context.
 func (c *nginxContext) isAnsweredAround() bool {
-	return c.outer != nil && (c.outer.name == "location" && c.outer.isAnsweredAround() || c.outer.name != "location" && c.outer.isAnswered())
+	for at := c.outer; at != nil; at = at.outer {
+		if at.returns && at.name != "location" {
+			return true
+		}
+	}
+	return false
 }
 
 // counting returns the contexts whose limit_req count some requests.

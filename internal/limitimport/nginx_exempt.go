@@ -204,11 +204,11 @@ func (n *nginx) separateExempting() {
 	}
 	for _, same := range separate {
 		lifts, nested := n.keepPlaces(same[0], separate, true), true
-		if len(lifts) > maxLifts {
+		if len(lifts) > maxKept {
 			lifts, nested = n.keepPlaces(same[0], separate, false), false
 		}
 		for _, r := range same {
-			r.lifts, r.alone = lifts, nested
+			r.lifts, r.nested = lifts, nested
 		}
 	}
 	for i, key := range slices.Sorted(maps.Keys(separate)) {
@@ -223,8 +223,8 @@ func (n *nginx) separateExempting() {
 	}
 }
 
-// maxLifts bounds the limits that lift one in a group of its own, with those for networks inside of exempt ones.
-const maxLifts = 500
+// maxKept bounds the limits by which others keep their places beside one in a group of its own.
+const maxKept = 500
 
 // exemptGroup stands for the group that a limit gets for its exempt addresses.
 const exemptGroup = "exempt"
@@ -293,7 +293,7 @@ func (n *nginx) addExempted(r *limitRequest) {
 	if m == nil {
 		return
 	}
-	allows, why := n.exemptions(r, r.alone)
+	allows, why := n.exemptions(r, r.nested)
 	if r.limit.shadow {
 		return // remarkWatched
 	}
@@ -319,7 +319,7 @@ func (n *nginx) addExempted(r *limitRequest) {
 	if m.source == "request_method" {
 		r.remarkOnce("$%s is empty for some methods, by the map on line %d: limits that admit them are of ops that begin with one, such as \"GET /login\"", limit.Shorten(r.variable), m.line)
 	}
-	if partly := n.partly(m); partly != "" && !r.alone {
+	if partly := n.partly(m); partly != "" && !r.nested {
 		n.remark(r.line, "$%s is empty for some requests, by the map on line %d; here those of a network that has others in it count too: %s", limit.Shorten(r.variable), m.line, partly)
 	}
 	for _, allow := range allows {
@@ -334,7 +334,7 @@ func (n *nginx) remarkWatched() {
 		if !r.imported || r.exempting == nil || !r.limit.shadow {
 			continue
 		}
-		exempt, _, why := n.exempted(r.exempting, r.variable, r.alone)
+		exempt, _, why := n.exempted(r.exempting, r.variable, r.nested)
 		watched := func(on condition) bool { return n.isWatched(r, append(slices.Clip(r.limit.when), on)) }
 		if why != "" || slices.ContainsFunc(exempt, watched) {
 			n.remark(r.line, "$%s is the address of the client or empty, by the map on line %d; here the limit, in shadow mode, watches requests too for which it is empty, and denies none", limit.Shorten(r.variable), r.exempting.line)

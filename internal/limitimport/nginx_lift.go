@@ -49,7 +49,7 @@ func (n *nginx) lift(r *limitRequest, c *nginxContext, region []condition) {
 	if why != "" || beside != nil && !c.isDry() || n.lifted >= maxLifted || n.liftedWith(r, c) != "" || n.losesIn(region) {
 		return
 	}
-	allow.id = r.limit.id + "-" + c.describe() + "-allow"
+	allow.id = r.limit.id + "-" + c.idPart() + "-allow"
 	inside := n.inside(&allow)
 	if slices.ContainsFunc(inside, func(l imported) bool { return n.liftsOther(r, &allow, &l) }) {
 		return
@@ -90,8 +90,8 @@ func (n *nginx) liftsOther(r *limitRequest, allow, inside *imported) bool {
 	})
 }
 
-// describe names a location or a server in an id.
-func (c *nginxContext) describe() string {
+// idPart returns what stands for a location or a server in the id of a limit.
+func (c *nginxContext) idPart() string {
 	if c.name == "server" && c.server.isNamed() {
 		return c.server.names[0]
 	}
@@ -106,7 +106,7 @@ func (n *nginx) inside(allow *imported) (allows []imported) {
 		if !r.imported || r.exempting == nil || r.limit.shadow || !allow.takesPlaceOf(&r.limit) || !r.limit.meets(allow.when) {
 			continue
 		}
-		limits, _ := n.exemptions(r, r.alone)
+		limits, _ := n.exemptions(r, r.nested)
 		for _, l := range limits {
 			inside := *allow
 			inside.when = append(slices.Clip(allow.when), l.when[len(l.when)-1])

@@ -8,21 +8,21 @@ func (n *nginx) nestExempting() {
 	var nested []*limitRequest
 	for i := range n.requests {
 		if r := &n.requests[i]; r.exempting != nil {
-			if r.alone = true; !n.isAlone(r) {
+			if r.nested = true; !n.isAlone(r) {
 				nested = append(nested, r)
 			}
 		}
 	}
 	if networks := n.networksInside(nested); networks > maxNested {
 		for _, r := range nested {
-			r.alone = false
+			r.nested = false
 		}
 		return
 	}
 	for len(nested) > 0 {
 		left := slices.DeleteFunc(slices.Clone(nested), func(r *limitRequest) bool {
-			r.alone = n.nests(r)
-			return !r.alone
+			r.nested = n.nests(r)
+			return !r.nested
 		})
 		if len(left) == len(nested) {
 			return
@@ -52,7 +52,7 @@ func (n *nginx) nests(r *limitRequest) bool {
 		if !o.imported || o.limit.place() != place || o.limit.equals(&r.limit) || !o.limit.meets(r.limit.when) || r.limit.takesPlaceOf(&o.limit) {
 			return false
 		}
-		of := o.exempting == r.exempting && o.alone && !o.limit.shadow
+		of := o.exempting == r.exempting && o.nested && !o.limit.shadow
 		return o.limit.compareRank(&r.limit) == 0 || !of && slices.ContainsFunc(limits, func(l imported) bool {
 			return l.action == "" && l.compareRank(&o.limit) <= 0
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// maxOuterCompared bounds how many pairs of limit_req remarkOuter compares.
+// maxOuterCompared bounds how many pairs of limit_req eachLeftOut compares.
 const maxOuterCompared = 100_000
 
 // remarkOuter remarks on limit_req of outer contexts that count here where an inner one stands.

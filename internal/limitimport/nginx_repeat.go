@@ -30,7 +30,7 @@ func (n *nginx) isCrossed(c, outer *nginxContext, byContext map[*nginxContext][]
 		if n.crossings++; n.crossings > maxCrossings {
 			return true
 		}
-		if o == c || o.limits == 0 || o.location.isRegexp() || o.isAnswered() && !n.inherited[o] || c.isInside(o) || o.isInside(c) {
+		if o == c || o.limits == 0 || o.location.isRegexp() || o.isAnswered() && !n.inUse[o] || c.isInside(o) || o.isInside(c) {
 			return false
 		}
 		other := n.conditions(o)
