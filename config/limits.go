@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -153,7 +154,7 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	if isNull(root) {
 		return ""
 	}
-	if root.Kind == yaml.ScalarNode && strings.HasPrefix(root.Value, "limitgate limits, snapshot ") {
+	if root.Kind == yaml.ScalarNode && strings.HasPrefix(root.Value, table.SnapshotBegin) {
 		return "this is a snapshot of a table of limits, and no limits file: limitgate serve --limits dynamodb://TABLE --limits-snapshot " + plain(d.doc.File)
 	}
 	if root.Kind == yaml.ScalarNode && looksLikeLog.MatchString(root.Value) {

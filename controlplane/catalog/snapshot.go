@@ -23,10 +23,8 @@ import (
 // of the table, one item as JSON on each line, and at the end the SHA-256 of all lines
 // before. It holds no secrets.
 const (
-	snapshotHead = "limitgate limits, snapshot 2 of "
+	snapshotHead = table.SnapshotBegin + "2 of "
 	snapshotEnd  = "sha256 "
-	// snapshotAny is the beginning of the snapshots of all releases.
-	snapshotAny = "limitgate limits, snapshot "
 )
 
 var (
@@ -69,10 +67,10 @@ func mayReplace(path string) bool {
 		return true // reading and writing it report why
 	}
 	defer func() { _ = f.Close() }()
-	begin := make([]byte, len(snapshotAny))
+	begin := make([]byte, len(table.SnapshotBegin))
 	n, _ := io.ReadFull(f, begin)
 	begin = bytes.TrimRight(begin[:n], "\x00")
-	return bytes.HasPrefix([]byte(snapshotAny), begin)
+	return bytes.HasPrefix([]byte(table.SnapshotBegin), begin)
 }
 
 // WriteSnapshot writes the items of the named table to a file, atomically.
