@@ -76,7 +76,11 @@ func (s *Store) Admitted(ctx context.Context, window int64, n int) (shares map[s
 
 // owner returns the client of the master that owns a key.
 func (s *Store) owner(key string) (*redis.Client, error) {
-	n, err := s.top.Load().ownerOf(key)
+	t := s.top.Load()
+	if len(t.nodes) == 0 {
+		return nil, s.unreached()
+	}
+	n, err := t.ownerOf(key)
 	if err != nil {
 		return nil, err
 	}

@@ -22,9 +22,6 @@ func (e noOwnerError) Error() string { return string(e) }
 
 func (noOwnerError) Unwrap() error { return errNoNode }
 
-// errNoMaster is returned while no master is known.
-var errNoMaster = errors.New("no master of the store is known: it has not been reached yet, or a single Redis has become a replica")
-
 // errBreaker is the error of a call that was never sent: the breaker of its shard is open.
 var errBreaker = errors.New("send call: the breaker of its shard is open")
 

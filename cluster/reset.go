@@ -27,7 +27,7 @@ const (
 func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 	t := s.top.Load()
 	if len(t.nodes) == 0 {
-		return 0, fmt.Errorf("reset buckets: %w", errNoMaster)
+		return 0, fmt.Errorf("reset buckets: %w", s.unreached())
 	}
 	if tenant == "" {
 		n := int64(0)
@@ -60,11 +60,11 @@ func (s *Store) Reset(ctx context.Context, tenant, id string) (int64, error) {
 
 // Forget deletes the bucket whose key is name, and reports whether it existed.
 func (s *Store) Forget(ctx context.Context, name string) (bool, error) {
-	node, err := s.top.Load().ownerOf(name)
+	c, err := s.owner(name)
 	if err != nil {
 		return false, fmt.Errorf("forget bucket: %w", err)
 	}
-	n, err := node.client.Unlink(ctx, name).Result()
+	n, err := c.Unlink(ctx, name).Result()
 	if err != nil {
 		return false, fmt.Errorf("forget bucket: %w", err)
 	}

@@ -73,7 +73,7 @@ func (s *Store) PingShards(ctx context.Context) ([]Shard, error) {
 		return all, *err
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("ping store: %w", errNoMaster)
+		return nil, fmt.Errorf("ping store: %w", s.unreached())
 	}
 	if first == nil {
 		first = s.Unowned()

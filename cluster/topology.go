@@ -40,7 +40,7 @@ func (t *topology) ownerOf(key string) (*node, error) {
 	case n != nil:
 		return n, nil
 	case len(t.nodes) == 0:
-		return nil, noOwnerError(errNoMaster.Error())
+		return nil, noOwnerError("no master of the store is known")
 	default:
 		return nil, noOwnerError(fmt.Sprintf("no master serves hash slot %d yet: redis-cli cluster info on a node of the cluster says how many are served", slot))
 	}

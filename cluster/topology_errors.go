@@ -123,6 +123,11 @@ func (s *Store) NoMaster() error {
 	if !s.isEmpty() {
 		return nil
 	}
+	return fmt.Errorf("%w; the backstop decides", s.unreached())
+}
+
+// unreached returns why no master of the store is known, while none is.
+func (s *Store) unreached() error {
 	err := errors.New("it has not been reached")
 	if last := s.topErr.Load(); last != nil {
 		err = *last
@@ -131,7 +136,7 @@ func (s *Store) NoMaster() error {
 	if errors.Is(err, errNoSecret) {
 		state = "the store is not in use yet"
 	}
-	return fmt.Errorf("%s: %s; the backstop decides", state, strings.TrimPrefix(err.Error(), "fetch topology: "))
+	return noOwnerError(state + ": " + strings.TrimPrefix(err.Error(), "fetch topology: "))
 }
 
 // isEmpty reports whether no master of the store is known.
