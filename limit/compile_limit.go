@@ -99,6 +99,11 @@ var (
 		"token_bucket": bucket.AlgorithmTokenBucket, "sliding_window": bucket.AlgorithmSlidingWindow, "fixed_window": bucket.AlgorithmFixedWindow,
 		"sliding_log": bucket.AlgorithmSlidingLog, "concurrency": bucket.AlgorithmConcurrency,
 	}
+	// meanings says what the words of a field do, for a word that is like none of them.
+	meanings = map[string]string{
+		"on_error": ": while the store is away open lets the backstop decide, closed denies",
+		"missing":  ": without its dimension pass skips the limit, deny denies the request, share counts all such requests in one bucket",
+	}
 )
 
 // compileWords compiles the other fields that are one of a few words.
@@ -117,7 +122,8 @@ func word[T any](c *compiler, t Text, field string, words map[string]T) T {
 	v, ok := words[t.Value]
 	if t.Set() && !ok {
 		names := keys(words)
-		c.fail(t.Line, field, "%s is not one of %s%s", Quote(t.Value), strings.Join(names, ", "), meantWord(t.Value, names))
+		hint := cmp.Or(meantWord(t.Value, names), meanings[field])
+		c.fail(t.Line, field, "%s is not one of %s%s", Quote(t.Value), strings.Join(names, ", "), hint)
 	}
 	return v
 }

@@ -205,6 +205,7 @@ func TestPlanMistakes(t *testing.T) {
 	}{
 		{[]string{"plan", "1M"}, `"1M" is not a flag: the load is given by --rps`},
 		{[]string{"plan", "--rps", "1 million"}, `"1 million" is not a number: write for example 50000, 50k or 1.5M`},
+		{[]string{"plan", "--checks", "50k"}, "plan: unknown flag --checks; did you mean --rps?; limitgate plan --help"},
 		{[]string{"plan", "--rps", "-5"}, "plan: --rps is -5: want a number above 0; "},
 		{[]string{"plan", "--rps", "99999999999999999999"}, "plan: --rps is 99999999999999999999, which is too large: want at most 1000000000000000; "},
 		{[]string{"plan", "--rps", strings.Repeat("9", 400)}, ", which is too large: want at most 1000000000000000; "},
