@@ -32,7 +32,7 @@ func (l *imported) hasDimensionsOf(other *imported) bool {
 
 // hasPlaceOf reports whether two limits compete.
 func (l *imported) hasPlaceOf(other *imported) bool {
-	return l.group == other.group && len(l.by) == len(other.by) && (slices.Equal(l.by, other.by) || l.place() == other.place())
+	return l.group == other.group && len(l.by) == len(other.by) && !slices.ContainsFunc(l.by, func(by string) bool { return !slices.Contains(other.by, by) })
 }
 
 // key names a limit by its place and conditions, before it has its id.

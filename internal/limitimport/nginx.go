@@ -40,6 +40,7 @@ func Nginx(content []byte) (Result, error) {
 	n.dropHostless()
 	n.findRedirects()
 	n.dropSameServers()
+	n.settleServers()
 	n.inUse = n.counting()
 	n.dropRepeated()
 	n.inheritToInner()
@@ -131,6 +132,7 @@ func (r *limitRequest) leaveOut(format string, args ...any) {
 // server is a server block, whose name may stand behind what is in it.
 type server struct {
 	names   []string
+	host    string // its value in conditions, once servers do not change
 	listens []listen
 }
 
@@ -157,13 +159,14 @@ type nginx struct {
 	context   *nginxContext
 	contexts  []*nginxContext // all contexts
 	answering []answering
-	serversBy string                 // the dimension of conditions on servers, "" until it is needed
-	hosts     map[string]int         // how many servers have a host, made when all are read
-	maps      map[string]*nginxMap   // by the variable
-	compared  int                    // pairs of limits, for remarks
-	inUse     map[*nginxContext]bool // contexts whose limit_req count some requests, as they are at first
-	lifted    int                    // limits that liftAll added
-	crossings int                    // pairs of contexts, for repeated limit_req
+	regions   map[*nginxContext][]condition // of contexts, once servers do not change; nil before
+	serversBy string                        // the dimension of conditions on servers, "" until it is needed
+	hosts     map[string]int                // how many servers have a host, made when all are read
+	maps      map[string]*nginxMap          // by the variable
+	compared  int                           // pairs of limits, for remarks
+	inUse     map[*nginxContext]bool        // contexts whose limit_req count some requests, as they are at first
+	lifted    int                           // limits that liftAll added
+	crossings int                           // pairs of contexts, for repeated limit_req
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names

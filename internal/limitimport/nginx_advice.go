@@ -88,7 +88,7 @@ func (n *nginx) byZone(r *limitRequest) string {
 // a context, and reports whether either can be advised.
 func (n *nginx) limitBeside(allow *imported, r *limitRequest, c *nginxContext, region []condition, counted func(*nginxContext) bool) (beside *limitRequest, ok bool) {
 	beside, lifted := n.countedBeside(allow, r, c, counted)
-	hidden := n.hiddenIn(c, region, allow.place())
+	hidden := n.hiddenIn(c, region, allow)
 	switch {
 	case lifted, len(hidden) > 1, n.compared > maxHidden:
 		return nil, false
@@ -105,11 +105,10 @@ func (n *nginx) otherServers(allow *imported, c *nginxContext) *limitRequest {
 	if n.servers < 2 || n.hostOf(c.server) != "" {
 		return nil
 	}
-	place := allow.place()
 	for i := range n.requests {
 		o := &n.requests[i]
 		n.compared++
-		if o.imported && o.server != nil && o.server != c.server && o.limit.place() == place && o.limit.meets(allow.when) && !o.limit.takesPlaceOf(allow) {
+		if o.imported && o.server != nil && o.server != c.server && o.limit.hasPlaceOf(allow) && o.limit.meets(allow.when) && !o.limit.takesPlaceOf(allow) {
 			return o
 		}
 	}
@@ -157,13 +156,13 @@ func (n *nginx) notImported(c *nginxContext) int {
 	return 0
 }
 
-// hiddenIn returns the limit_req that nginx counts in a context, and whose limit, of another place, does not apply to requests
+// hiddenIn returns the limit_req that nginx counts in a context, and whose limit, of another place than beside, does not apply to requests
 // of its region here: another one takes its place there.
-func (n *nginx) hiddenIn(c *nginxContext, region []condition, place string) (hidden []*limitRequest) {
+func (n *nginx) hiddenIn(c *nginxContext, region []condition, beside *imported) (hidden []*limitRequest) {
 	from := c.limiting()
 	for i := range n.requests {
 		o := &n.requests[i]
-		if o.context == from && o.imported && !o.limit.shadow && o.limit.place() != place && !n.counts(&o.limit, region) {
+		if o.context == from && o.imported && !o.limit.shadow && !o.limit.hasPlaceOf(beside) && !n.counts(&o.limit, region) {
 			hidden = append(hidden, o)
 		}
 	}
@@ -181,10 +180,9 @@ func (n *nginx) ties(l *imported, allows bool) bool {
 // countedBeside returns another limit_req of the level and group of an allow that nginx counts in a context, or nil. It reports
 // whether the allow would lift one in another context for which counted holds.
 func (n *nginx) countedBeside(allow *imported, r *limitRequest, c *nginxContext, counted func(*nginxContext) bool) (beside *limitRequest, lifted bool) {
-	place := r.limit.place()
 	for i := range n.requests {
 		o := &n.requests[i]
-		if n.compared++; !o.imported || o.limit.place() != place || o.limit.equals(&r.limit) || !slices.ContainsFunc(o.counts, counted) {
+		if n.compared++; !o.imported || !o.limit.hasPlaceOf(&r.limit) || o.limit.equals(&r.limit) || !slices.ContainsFunc(o.counts, counted) {
 			continue
 		}
 		switch {

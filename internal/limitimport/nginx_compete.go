@@ -108,10 +108,10 @@ func (n *nginx) addAllow(r *limitRequest) {
 		return
 	}
 	allow := r.limit.allow()
-	place, needed := allow.place(), false
+	needed := false
 	for i := range n.requests {
 		other := &n.requests[i]
-		if !other.imported || other.limit.shadow || !other.limit.meets(allow.when) || other.limit.place() != place {
+		if !other.imported || other.limit.shadow || !other.limit.meets(allow.when) || !other.limit.hasPlaceOf(&allow) {
 			continue
 		}
 		switch before := allow.compareRank(&other.limit); {
@@ -141,13 +141,13 @@ func (n *nginx) counts(l *imported, region []condition) bool {
 	if !l.meets(region) {
 		return false
 	}
-	place, there := l.place(), slices.Concat(region, l.when)
+	there := slices.Concat(region, l.when)
 	for i := range n.limits {
 		other := &n.limits[i]
 		if n.compared++; n.compared > maxHidden {
 			return true
 		}
-		if (l.shadow || !other.shadow) && other.compareRank(l) < 0 && other.covers(there) && other.place() == place {
+		if (l.shadow || !other.shadow) && other.hasPlaceOf(l) && other.compareRank(l) < 0 && other.covers(there) {
 			return false
 		}
 	}

@@ -1,6 +1,9 @@
 package limitimport
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // nginxContext is a file or a block.
 type nginxContext struct {
@@ -125,7 +128,10 @@ func (l location) pattern() (pattern string, ok bool) {
 // region returns conditions that the requests of a context meet: on the path that the innermost location with
 // one has, and on the host.
 func (n *nginx) region(c *nginxContext) []condition {
-	var region []condition
+	region, known := n.regions[c]
+	if known {
+		return region
+	}
 	for at := c; at != nil; at = at.outer {
 		if pattern, ok := at.location.pattern(); ok {
 			region = append(region, condition{"path", pattern})
@@ -139,6 +145,10 @@ func (n *nginx) region(c *nginxContext) []condition {
 		if host := n.hostOf(c.server); host != "" {
 			region = append(region, condition{n.serverDimension(), host})
 		}
+	}
+	region = slices.Clip(region)
+	if n.regions != nil {
+		n.regions[c] = region
 	}
 	return region
 }
@@ -161,8 +171,22 @@ func (n *nginx) serverDimension() string {
 // isNamed reports whether a server has a name, and not that of requests that no other server names.
 func (s *server) isNamed() bool { return s != nil && len(s.names) > 0 && s.names[0] != "_" }
 
+// settleServers keeps the values of servers in conditions, and from here on the conditions of contexts: servers do not change
+// any more.
+func (n *nginx) settleServers() {
+	for _, c := range n.contexts {
+		if c.server != nil {
+			c.server.host = n.hostOf(c.server)
+		}
+	}
+	n.regions = map[*nginxContext][]condition{}
+}
+
 // hostOf returns the value of a server in conditions, or "" if it has none. $server_name has no dot in front.
 func (n *nginx) hostOf(s *server) string {
+	if n.regions != nil && s != nil {
+		return s.host
+	}
 	if n.servers < 2 || !s.isNamed() || strings.ContainsAny(s.names[0], "*~$") {
 		return ""
 	}

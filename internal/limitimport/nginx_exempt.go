@@ -138,10 +138,9 @@ func (m *nginxMap) exemptMethods() (exempt []condition, why string) {
 
 // isAlone reports whether no other limit of its place has requests of a limit_req.
 func (n *nginx) isAlone(r *limitRequest) bool {
-	place := r.limit.place()
 	return !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
 		n.compared++
-		return o.imported && o.limit.place() == place && !o.limit.equals(&r.limit) && o.limit.meets(r.limit.when)
+		return o.imported && o.limit.hasPlaceOf(&r.limit) && !o.limit.equals(&r.limit) && o.limit.meets(r.limit.when)
 	})
 }
 
@@ -242,7 +241,7 @@ func (n *nginx) needsGroup(r *limitRequest) bool {
 // limit that admits its requests would not go with another group.
 func (n *nginx) watchedBeside(r *limitRequest) *limitRequest {
 	i := slices.IndexFunc(n.requests, func(o limitRequest) bool {
-		return o.imported && o.limit.shadow && o.limit.place() == r.limit.place() && o.limit.meets(r.limit.when)
+		return o.imported && o.limit.shadow && o.limit.hasPlaceOf(&r.limit) && o.limit.meets(r.limit.when)
 	})
 	if i < 0 {
 		return nil
@@ -260,7 +259,7 @@ func (n *nginx) keepPlaces(r *limitRequest, separate map[string][]*limitRequest,
 	_, counted, _ := n.exempted(r.exempting, r.variable, nested)
 	for i := range n.requests {
 		o := &n.requests[i]
-		if !o.imported || o.limit.equals(&r.limit) || o.limit.place() != r.limit.place() || !o.limit.meets(r.limit.when) {
+		if !o.imported || o.limit.equals(&r.limit) || !o.limit.hasPlaceOf(&r.limit) || !o.limit.meets(r.limit.when) {
 			continue
 		}
 		if o.limit.takesPlaceOf(&r.limit) {

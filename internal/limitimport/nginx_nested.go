@@ -46,10 +46,9 @@ func (n *nginx) networksInside(requests []*limitRequest) (networks int) {
 // nests reports whether limits of a limit_req for networks inside of exempt ones leave all other limits of its place as they are.
 func (n *nginx) nests(r *limitRequest) bool {
 	limits, why := n.exemptions(r, true)
-	place := r.limit.place()
 	return why == "" && !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
 		n.compared++
-		if !o.imported || o.limit.place() != place || o.limit.equals(&r.limit) || !o.limit.meets(r.limit.when) || r.limit.takesPlaceOf(&o.limit) {
+		if !o.imported || !o.limit.hasPlaceOf(&r.limit) || o.limit.equals(&r.limit) || !o.limit.meets(r.limit.when) || r.limit.takesPlaceOf(&o.limit) {
 			return false
 		}
 		of := o.exempting == r.exempting && o.nested && !o.limit.shadow

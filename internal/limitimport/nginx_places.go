@@ -245,7 +245,7 @@ func (n *nginx) lostTo(r *limitRequest, region []condition, others []*limitReque
 // it here, as the limit that admits those of r is more specific.
 func (n *nginx) isAdmittedBy(r, other *limitRequest, region []condition) bool {
 	allow := r.limit.allow()
-	if other.limit.place() != allow.place() || other.imported && (other.limit.shadow || allow.compareRank(&other.limit) >= 0) {
+	if !other.limit.hasPlaceOf(&allow) || other.imported && (other.limit.shadow || allow.compareRank(&other.limit) >= 0) {
 		return false
 	}
 	same := func(o limitRequest) bool {
@@ -300,7 +300,7 @@ func (n *nginx) hasPlace(r *limitRequest) bool {
 	}
 	return !slices.ContainsFunc(n.requests, func(o limitRequest) bool {
 		n.compared++
-		return o.imported && o.zone != r.zone && o.limit.place() == r.limit.place()
+		return o.imported && o.zone != r.zone && o.limit.hasPlaceOf(&r.limit)
 	})
 }
 
