@@ -53,3 +53,6 @@ func (c *compiler) checkOneByOne(spec *RuleSpec, l *Limit) {
 		c.fail(spec.Line, "algorithm", "slots are held by a tenant and given back in its hash slot: move the limit into a plan, and count by tenant")
 	}
 }
+
+// HoldsSlots reports whether a limit is one of concurrency, of which requests hold slots.
+func (l *Limit) HoldsSlots() bool { return l.slots }

@@ -215,7 +215,7 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--tls-cert", key, "--tls-key", cert}, "the first holds the key and the second the certificate: swap them"},
 		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--users", noPlan}, "read users: " + noPlan + ":1: a line begins with user and a name"},
 		{[]string{"limits", "suggest", folder}, "read access log: read log: \"" + folder + "\" is a folder: name a file"},
-		{[]string{"limits", "import", "nginx", folder}, "limits import: \"" + folder + "\" is a folder: name a file; of nginx, nginx -T prints all: nginx -T | limitgate limits import nginx -\n"},
+		{[]string{"limits", "import", "nginx", folder}, "limits import: \"" + folder + "\" is a folder: name a file; of nginx, nginx -T prints all files: nginx -T > nginx.txt && limitgate limits import nginx nginx.txt\n"},
 		{[]string{"limits", "import", "nginx", write("a.js", "const rateLimit = require('express-rate-limit')\nx(3)\n")}, "a.js: it is the source code of a program: limits in code are moved by hand, see docs/moving\n"},
 		{[]string{"limits", "import", "nginx", write("none.conf", "server { listen 80; }")}, "none.conf:1: there is no limit_req\nno limit is imported, so there is no limits file\n"},
 		{[]string{"limits", "lint", "../../examples"}, "limitgate: ../../examples is a folder, and a folder is read as Envoy's limits; a limits file is named itself: ../../examples/limits.yaml\n"},

@@ -20,8 +20,8 @@ Usage:
 	limitgate limits import [--shadow] nginx|kong|rules FILE
 	limitgate limits import [--shadow] [--tenant-key KEY] envoy FOLDER
 
-nginx reads limit_req_zone and limit_req of an nginx.conf, best as nginx -T prints
-it. kong reads the rate-limiting plugins of a declarative configuration. rules reads a
+nginx reads limit_req_zone and limit_req of an nginx.conf, or of what nginx -T prints,
+which has all files: write it to a file, so that remarks name lines of it. kong reads the rate-limiting plugins of a declarative configuration. rules reads a
 list of {rule_id, match, rate, per, capacity, on_fail, enabled}, in JSON or YAML. envoy reads
 the files of envoyproxy/ratelimit, whose keys become dimensions; serve --rls-config
 answers Envoy from them as they are. The limits
@@ -43,7 +43,7 @@ var importNames = []string{"nginx", "kong", "rules", "envoy"}
 var importers = map[string]func([]byte) (limitimport.Result, error){"nginx": limitimport.Nginx, "kong": limitimport.Kong, "rules": limitimport.Rules}
 
 func runImport(_ context.Context, env *environment, args []string) int {
-	fs := newFlags(env, "limits import", importAbout, "limitgate limits import nginx nginx.conf > limits.yaml", "nginx -T | limitgate limits import nginx - > limits.yaml", "limitgate limits import envoy ratelimit/config > limits.yaml")
+	fs := newFlags(env, "limits import", importAbout, "limitgate limits import nginx nginx.conf > limits.yaml", "nginx -T > nginx.txt && limitgate limits import nginx nginx.txt > limits.yaml", "limitgate limits import envoy ratelimit/config > limits.yaml")
 	ttl := ipMaxTTLFlag(fs)
 	var folder folderFlags
 	folder.defineMerge(fs)
@@ -166,7 +166,7 @@ func readConfiguration(env *environment, path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a table of limits: name a file of another limiter", config.Quote(path))
 	}
 	if isFolder(path) {
-		return nil, fmt.Errorf("%s is a folder: name a file; of nginx, nginx -T prints all: nginx -T | limitgate limits import nginx -", config.Quote(path))
+		return nil, fmt.Errorf("%s is a folder: name a file; of nginx, nginx -T prints all files: nginx -T > nginx.txt && limitgate limits import nginx nginx.txt", config.Quote(path))
 	}
 	content, err := config.ReadFile(path, most)
 	if bytes.HasPrefix(content, []byte("\x1f\x8b")) {

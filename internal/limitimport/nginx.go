@@ -15,7 +15,7 @@ import (
 // https://nginx.org/en/docs/http/ngx_http_limit_req_module.html describes them. Locations become
 // conditions on the dimension path. The error is one of the syntax.
 func Nginx(content []byte) (Result, error) {
-	words, err := nginxWords(string(content))
+	words, unused, err := readNginxFiles(string(content))
 	if err != nil {
 		return Result{}, err
 	}
@@ -36,6 +36,7 @@ func Nginx(content []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	n.remarkUnused(unused)
 	n.dropUnreached()
 	n.dropHostless()
 	n.findRedirects()

@@ -75,7 +75,7 @@ func (m *nginxMap) exemptNetworks(value func(string) string, nested bool) (netwo
 		switch {
 		case e.key == "default":
 		case e.key == "include":
-			return nil, nil, fmt.Sprintf("the block on line %d includes %s, which is not read: join the files first, as nginx -T prints them", m.line, limit.Shorten(e.value))
+			return nil, nil, fmt.Sprintf("the block on line %d includes %s, which is not read: import what nginx -T prints, which has all files", m.line, limit.Shorten(e.value))
 		case !ok:
 			return nil, nil, fmt.Sprintf("%s in the block on line %d is no address or network", limit.Shorten(e.key), m.line)
 		case value(e.value) != "":

@@ -22,9 +22,8 @@ func (w nginxWord) isOfKubernetes() bool {
 // unescaped replaces the escapes that nginx does in words, quoted or not; it keeps others, as in regular expressions.
 var unescaped = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t", `\r`, "\r", `\n`, "\n")
 
-// nginxWords splits a configuration into words.
-func nginxWords(text string) (words []nginxWord, err error) {
-	line := 1
+// nginxWords splits a configuration, which begins on a line, into words.
+func nginxWords(text string, line int) (words []nginxWord, err error) {
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
 		case c == '\n':

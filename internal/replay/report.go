@@ -33,6 +33,8 @@ type Report struct {
 	Limits   []LimitReport `json:"limits"`
 	// Allowing are the ids of limits with action: allow, whose requests are not counted.
 	Allowing []string `json:"allowing,omitempty"`
+	// Concurrency are the ids of limits of concurrency, whose slots a log does not have.
+	Concurrency []string `json:"concurrency,omitempty"`
 	// TopDenied are the buckets that denied most; addresses are hashed.
 	TopDenied []BucketReport `json:"top_denied"`
 	// FirstDenial is the time of the first denial, on the clock of the log.
@@ -128,15 +130,20 @@ func hasShadow(set *limit.Set, id string) bool {
 	return slices.ContainsFunc(set.All(), func(l *limit.Limit) bool { return l.ID == id && l.Mode == limit.ModeShadow })
 }
 
-// counting returns the ids of limits that count requests. A limit of another plan with the same id may have action: allow.
-func counting(set *limit.Set) map[string]bool {
-	ids := map[string]bool{}
+// counting returns the ids of limits that count requests, and of those of concurrency. A limit of another plan with the same id
+// may have action: allow.
+func counting(set *limit.Set) (requests, slots map[string]bool) {
+	requests, slots = map[string]bool{}, map[string]bool{}
 	for _, l := range set.All() {
-		if l.Action != limit.ActionAllow {
-			ids[l.ID] = true
+		switch {
+		case l.Action == limit.ActionAllow:
+		case l.HoldsSlots():
+			slots[l.ID] = true
+		default:
+			requests[l.ID] = true
 		}
 	}
-	return ids
+	return requests, slots
 }
 
 // add counts one request.
@@ -265,15 +272,17 @@ func (t *tally) finish(s *source) *Report {
 	r := &t.report
 	r.TopDenied = t.top(topShown)
 	r.Limits = make([]LimitReport, 0, len(t.limits))
-	counts := counting(t.set)
+	requests, slots := counting(t.set)
 	for i := range t.limits {
-		l := &t.limits[i]
-		if !counts[l.ID] {
+		switch l := &t.limits[i]; {
+		case requests[l.ID]:
+			l.setRates()
+			r.Limits = append(r.Limits, *l)
+		case slots[l.ID]:
+			r.Concurrency = append(r.Concurrency, l.ID)
+		default:
 			r.Allowing = append(r.Allowing, l.ID)
-			continue
 		}
-		l.setRates()
-		r.Limits = append(r.Limits, *l)
 	}
 	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.skipped, s.unparsed
 	if r.Degraded > 0 {

@@ -104,6 +104,9 @@ func (r *Report) writeNotes(w io.Writer) {
 	if len(r.Allowing) > 0 {
 		fmt.Fprintf(w, "Not counted, as their action is allow: %s\n", strings.Join(r.Allowing, ", "))
 	}
+	if len(r.Concurrency) > 0 {
+		fmt.Fprintf(w, "Not counted, as a log has no slots that requests hold: %s\n", strings.Join(r.Concurrency, ", "))
+	}
 	if rest {
 		fmt.Fprintln(w, "Of the requests that met a limit, the rest were denied by another one.")
 	}
