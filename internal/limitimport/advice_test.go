@@ -46,7 +46,7 @@ func TestAdvisedLimits(t *testing.T) {
 			}
 		}
 	})
-	if advised < 10 {
+	if advised < 4 {
 		t.Errorf("only %d limits are advised", advised)
 	}
 }

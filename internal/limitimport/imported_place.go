@@ -13,21 +13,9 @@ func (l *imported) allow() imported {
 	return imported{id: l.id + "-allow", action: "allow", by: l.by, group: l.group, when: l.when, missing: l.missing}
 }
 
-// equals reports whether two limits are one.
-func (l *imported) equals(other *imported) bool {
-	return l.id == other.id && l.burst == other.burst && fmt.Sprint(*l) == fmt.Sprint(*other)
-}
-
 // place returns the level and the group of a limit: limits of one place compete.
 func (l *imported) place() string {
 	return l.group + ":" + strings.Join(slices.Sorted(slices.Values(l.by)), ",")
-}
-
-// hasDimensionsOf reports whether l has a condition on each dimension that another limit has one on.
-func (l *imported) hasDimensionsOf(other *imported) bool {
-	return !slices.ContainsFunc(other.when, func(on condition) bool {
-		return !slices.ContainsFunc(l.when, func(o condition) bool { return o.dimension == on.dimension })
-	})
 }
 
 // hasPlaceOf reports whether two limits compete.
@@ -109,6 +97,15 @@ func (c condition) network() (netip.Prefix, bool) {
 	}
 	network, err := netip.ParsePrefix(c.pattern)
 	return network, err == nil
+}
+
+// length returns how specific a condition is: the bits of a network, or the bytes of another pattern. One that another includes
+// is longer.
+func (c condition) length() int {
+	if network, ok := c.network(); ok {
+		return network.Bits()
+	}
+	return len(c.pattern)
 }
 
 // includes reports whether all values of another condition on the same dimension meet c.

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// liftThere begins the advice to lift a limit for some requests.
+const liftThere = "to lift it there, write "
+
 // maxKongAdvised bounds the plugins that a plugin takes the place of in Kong and that have remarks of their own,
 // with the limits to write.
 const maxKongAdvised = 12

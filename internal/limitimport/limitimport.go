@@ -182,7 +182,7 @@ func inShadow(limits []imported) (out []imported) {
 func hasTie(limits []imported, l *imported) bool {
 	for i := range limits {
 		o := &limits[i]
-		if !o.shadow && (o.action == "" || o.key() != l.key()) && o.tiesWith(l) {
+		if !o.shadow && len(o.when) == len(l.when) && o.tiesWith(l) && (o.action == "" || o.key() != l.key()) {
 			return true
 		}
 	}

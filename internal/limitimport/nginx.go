@@ -42,34 +42,18 @@ func Nginx(content []byte) (Result, error) {
 	n.findRedirects()
 	n.dropSameServers()
 	n.settleServers()
-	n.inUse = n.counting()
-	n.dropRepeated()
-	n.inheritToInner()
-	n.findModes()
-	n.readLimits()
-	n.addLimits()
 	if len(n.requests) == 0 {
 		n.remark(1, "there is no limit_req")
 	}
-	n.liftAll()
-	n.name() // for remarks
-	n.remarkShared()
-	n.remarkRegexps()
-	n.remarkByVariable()
-	n.remarkOuter()
-	n.remarkBeside()
-	n.remarkAnswered()
-	n.remarkUnnamed()
-	n.remarkAnswering()
-	n.remarkDry()
-	n.remarkWatched()
-	n.remarkAdvised()
+	if err := n.addLimits(); err != nil {
+		return Result{}, err
+	}
 	return n.result(), nil
 }
 
 // newNginx returns a configuration without directives.
 func newNginx() *nginx {
-	return &nginx{zones: map[string]*zone{}, uses: map[string][]int{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, taken: names{"path": 1, "host": 1, "server_name": 1, "zone": 1}}
+	return &nginx{zones: map[string]*zone{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, labels: names{}, taken: names{"path": 1, "host": 1, "server_name": 1, "location": 1}}
 }
 
 // limitsFile matches content of a limits file.
@@ -89,25 +73,17 @@ type limitRequest struct {
 	delays  bool
 	context *nginxContext
 	server  *server // nil outside of a server
-	// inherited is above zero if it stands in an outer context, from which others inherit it too: the same for all.
-	inherited int
-	unknown   string // the last word that is not known, or ""
-	mistake   string // or ""
-	line      int
-	said      []string // the remarks on it; if it is not imported the last one alone, which is the reason
-	general   []string // remarks that hold of the whole configuration, each said once
+	unknown string  // the last word that is not known, or ""
+	mistake string  // or ""
+	line    int
+	said    []string // the remarks on it; if it is not imported the last one alone, which is the reason
+	general []string // remarks that hold of the whole configuration, each said once
 
 	imported bool
-	limit    imported        // that it becomes, if it is imported
-	counts   []*nginxContext // those whose requests its limit counts in nginx
-	regexp   bool            // it is left out for a regular expression alone
-	repeated *limitRequest   // of an outer context, whose limit it has, or nil
-	allows   bool            // beside the limit is one that admits its requests
+	limit    imported // what the limits of its zone have in common, if it is imported
 
-	variable  string     // the key, if it is one that a map makes of the address of the client
-	exempting *nginxMap  // the map, if it leaves that empty for some addresses alone
-	nested    bool       // the networks inside of its exempt ones have limits, as these leave other limits of its place as they are
-	lifts     []imported // limits that keep the places of this one, if it has a group of its own for exempt addresses
+	variable  string    // the key, if it is one that a map makes of the address of the client
+	exempting *nginxMap // the map, if it leaves that empty for some requests
 }
 
 // remark adds a remark on a limit_req.
@@ -123,11 +99,7 @@ func (r *limitRequest) remarkOnce(format string, args ...any) {
 // leaveOut drops a limit_req, for a reason that becomes the only remark on it.
 func (r *limitRequest) leaveOut(format string, args ...any) {
 	r.imported, r.said, r.general = false, nil, nil
-	what := "limit_req is not imported"
-	if r.inherited > 0 {
-		what += fmt.Sprintf(" for the %s on line %d, which inherits it", r.context.name, r.context.line)
-	}
-	r.remark(what+": "+format, args...)
+	r.remark("limit_req is not imported: "+format, args...)
 }
 
 // server is a server block, whose name may stand behind what is in it.
@@ -152,22 +124,16 @@ type location struct {
 type nginx struct {
 	draft
 	zones     map[string]*zone
-	uses      map[string][]int // the lines of the limits that were imported of a zone
 	requests  []limitRequest
-	limits    []imported // of the file
 	server    *server
 	servers   int
 	context   *nginxContext
 	contexts  []*nginxContext // all contexts
 	answering []answering
-	regions   map[*nginxContext][]condition // of contexts, once servers do not change; nil before
-	serversBy string                        // the dimension of conditions on servers, "" until it is needed
-	hosts     map[string]int                // how many servers have a host, made when all are read
-	maps      map[string]*nginxMap          // by the variable
-	compared  int                           // pairs of limits, for remarks
-	inUse     map[*nginxContext]bool        // contexts whose limit_req count some requests, as they are at first
-	lifted    int                           // limits that liftAll added
-	crossings int                           // pairs of contexts, for repeated limit_req
+	serversBy string               // the dimension of conditions on servers, "" until it is needed
+	maps      map[string]*nginxMap // by the variable
+	labels    names                // of locations that no condition on the path can have
+	compared  int                  // areas and pairs of limits
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names

@@ -1,8 +1,9 @@
 package limitimport
 
 import (
-	"slices"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // nginxContext is a file or a block.
@@ -18,10 +19,6 @@ type nginxContext struct {
 	dryLine  int       // its line; 0 if the value is that of the outer context
 	divided  bool      // all its requests are those of blocks in it
 	returns  bool      // a return answers its requests, before limit_req count them
-	// watched and enforced report that limit_req_dry_run is on, or off, for some requests that the limit_req of
-	// the context count.
-	watched, enforced bool
-	counted           []*nginxContext // those whose requests the limit_req of the context count
 }
 
 // markOuter marks the outer context if all its requests are those of blocks like this one.
@@ -61,17 +58,6 @@ func (c *nginxContext) isAnsweredAround() bool {
 	return false
 }
 
-// counting returns the contexts whose limit_req count some requests.
-func (n *nginx) counting() map[*nginxContext]bool {
-	from := map[*nginxContext]bool{}
-	for _, c := range n.contexts {
-		if c.hasRequests() && !c.divided {
-			from[c.limiting()] = true
-		}
-	}
-	return from
-}
-
 // limiting returns the context of the limit_req that count the requests of c, or nil.
 func (c *nginxContext) limiting() *nginxContext {
 	if c.isAnswered() {
@@ -81,32 +67,6 @@ func (c *nginxContext) limiting() *nginxContext {
 		c = c.outer
 	}
 	return c
-}
-
-// isInside reports whether a context is inside of another one.
-func (c *nginxContext) isInside(outer *nginxContext) bool {
-	for c = c.outer; c != nil; c = c.outer {
-		if c == outer {
-			return true
-		}
-	}
-	return false
-}
-
-// findModes finds out which requests limit_req count, and for which of them limit_req_dry_run is on.
-func (n *nginx) findModes() {
-	for _, c := range n.contexts {
-		from := c.limiting()
-		if from == nil || c.divided || !c.hasRequests() {
-			continue
-		}
-		from.counted = append(from.counted, c)
-		if c.isDry() {
-			from.watched = true
-		} else {
-			from.enforced = true
-		}
-	}
 }
 
 // isRegexp reports whether a location is one of a regular expression.
@@ -123,34 +83,6 @@ func (l location) pattern() (pattern string, ok bool) {
 		return l.path + "*", true
 	}
 	return "", false
-}
-
-// region returns conditions that the requests of a context meet: on the path that the innermost location with
-// one has, and on the host.
-func (n *nginx) region(c *nginxContext) []condition {
-	region, known := n.regions[c]
-	if known {
-		return region
-	}
-	for at := c; at != nil; at = at.outer {
-		if pattern, ok := at.location.pattern(); ok {
-			region = append(region, condition{"path", pattern})
-			break
-		}
-		if strings.HasPrefix(at.location.path, "@") {
-			break // requests of any path
-		}
-	}
-	if c.server != nil {
-		if host := n.hostOf(c.server); host != "" {
-			region = append(region, condition{n.serverDimension(), host})
-		}
-	}
-	region = slices.Clip(region)
-	if n.regions != nil {
-		n.regions[c] = region
-	}
-	return region
 }
 
 // serverDimension returns the dimension of conditions on servers: host, or server_name if some server has several names, or
@@ -171,26 +103,35 @@ func (n *nginx) serverDimension() string {
 // isNamed reports whether a server has a name, and not that of requests that no other server names.
 func (s *server) isNamed() bool { return s != nil && len(s.names) > 0 && s.names[0] != "_" }
 
-// settleServers keeps the values of servers in conditions, and from here on the conditions of contexts: servers do not change
-// any more.
+// settleServers gives servers their values in conditions, once it is known which of them there are. A pattern is none: a server
+// whose first name is one has a word in its place.
 func (n *nginx) settleServers() {
-	for _, c := range n.contexts {
-		if c.server != nil {
-			c.server.host = n.hostOf(c.server)
+	hosts, used := map[string]string{}, names{}
+	for _, patterns := range []bool{false, true} {
+		for _, c := range n.contexts {
+			if c.name != "server" || n.servers < 2 || c.returns || !c.server.isNamed() {
+				continue
+			}
+			name := strings.TrimPrefix(strings.ToLower(c.server.names[0]), ".")
+			switch isPattern := strings.ContainsAny(name, "*~$") || len(name) > limit.MaxNameBytes; {
+			case isPattern != patterns:
+				continue
+			case !isPattern:
+				used[name], hosts[name] = 1, name
+			case hosts[name] == "":
+				hosts[name] = used.unique(word(name))
+			}
+			c.server.host = hosts[name]
 		}
 	}
-	n.regions = map[*nginxContext][]condition{}
 }
 
-// hostOf returns the value of a server in conditions, or "" if it has none. $server_name has no dot in front.
+// hostOf returns the value of a server in conditions, or "" if it has none.
 func (n *nginx) hostOf(s *server) string {
-	if n.regions != nil && s != nil {
-		return s.host
-	}
-	if n.servers < 2 || !s.isNamed() || strings.ContainsAny(s.names[0], "*~$") {
+	if s == nil {
 		return ""
 	}
-	return strings.TrimPrefix(strings.ToLower(s.names[0]), ".")
+	return s.host
 }
 
 // isHost reports whether a name of a server is one host: no pattern, which .example.com is too, no variable, and none that

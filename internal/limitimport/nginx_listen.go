@@ -31,13 +31,6 @@ func (s *server) ports() []listen {
 	return s.listens
 }
 
-// listensWhere reports whether a server listens on all ports of another one, so that this has no requests of its hosts.
-func (s *server) listensWhere(other *server) bool {
-	return !slices.ContainsFunc(other.ports(), func(l listen) bool {
-		return !slices.ContainsFunc(s.ports(), func(o listen) bool { return o.port == l.port })
-	})
-}
-
 // dropHostless drops servers without a name that are the default server of none of their ports: nginx gives them no request of
 // a host.
 func (n *nginx) dropHostless() {

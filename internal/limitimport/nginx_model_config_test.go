@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -27,20 +26,8 @@ type modelBlock struct {
 
 // modelLimit is a limit_req. Its burst is its number in the configuration, by which the file's limit is known.
 type modelLimit struct {
-	zone     string
-	number   int64
-	line     int
-	repeated []int // the lines of blocks inside that repeat it
-	block    *modelBlock
-}
-
-// isAt reports whether a limit_req is on a line.
-func (l *modelLimit) isAt(line int) bool { return l.line == line || slices.Contains(l.repeated, line) }
-
-// isNamed reports whether a text is one of its lines.
-func (l *modelLimit) isNamed(line string) bool {
-	n, err := strconv.Atoi(line)
-	return err == nil && l.isAt(n)
+	zone   string
+	number int64
 }
 
 // modelConfig writes blocks.
@@ -83,16 +70,16 @@ func (c *modelConfig) drawBlock(t *rapid.T, b *modelBlock, begin string, inner f
 				if b.has(l.zone) {
 					continue
 				}
-				l.repeated = append(l.repeated, c.write("limit_req zone=%s burst=%d nodelay;", l.zone, l.number))
+				c.write("limit_req zone=%s burst=%d nodelay;", l.zone, l.number)
 				b.limits = append(b.limits, l)
 				continue
 			}
 		}
-		l := &modelLimit{zone: rapid.SampledFrom([]string{"a", "a", "b", "k", "g", "p", "c"}).Draw(t, "zone"), number: int64(len(c.limits) + 1), block: b}
+		l := &modelLimit{zone: rapid.SampledFrom([]string{"a", "a", "b", "k", "g", "p", "c"}).Draw(t, "zone"), number: int64(len(c.limits) + 1)}
 		if b.has(l.zone) {
 			continue
 		}
-		l.line = c.write("limit_req zone=%s burst=%d nodelay;", l.zone, l.number)
+		c.write("limit_req zone=%s burst=%d nodelay;", l.zone, l.number)
 		b.limits, c.limits = append(b.limits, l), append(c.limits, l)
 	}
 	inner()

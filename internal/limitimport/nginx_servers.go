@@ -80,69 +80,6 @@ func (n *nginx) findRedirects() {
 	}
 }
 
-// eachUnnamed calls yield with each limit_req of a server without a name, each other server whose requests its limit counts
-// here, and a region of these.
-func (n *nginx) eachUnnamed(yield func(r *limitRequest, c *nginxContext, region []condition)) {
-	for i := range n.requests {
-		r := &n.requests[i]
-		if !r.imported || r.server == nil || n.servers < 2 || r.server.isNamed() || n.isElsewhere(r) {
-			continue
-		}
-		for _, c := range n.contexts {
-			if c.name != "server" || c.returns || c.server == r.server {
-				continue
-			}
-			if region := append(n.region(c), r.limit.when...); n.counts(&r.limit, region) {
-				yield(r, c, region)
-			}
-		}
-	}
-}
-
-// isElsewhere reports whether a limit_req outside of its server has the limit of r.
-func (n *nginx) isElsewhere(r *limitRequest) bool {
-	return slices.ContainsFunc(n.requests, func(o limitRequest) bool {
-		return o.imported && o.server != r.server && o.limit.equals(&r.limit)
-	})
-}
-
-// lostAt returns the lines of the limit_req of a server that do not count some requests of a region here, as the limit of r, of
-// another server, or one that lifts them does in their place.
-func (n *nginx) lostAt(r *limitRequest, c *nginxContext, byContext map[*nginxContext][]*limitRequest) (lines []int) {
-	for _, in := range n.contexts {
-		if in.server == c.server && r.limit.meets(n.region(in)) {
-			lines = append(lines, n.lostTo(r, append(n.region(in), r.limit.when...), byContext[in.limiting()])...)
-		}
-	}
-	slices.Sort(lines)
-	return slices.Compact(lines)
-}
-
-// remarkUnnamed remarks on limit_req of servers without a name whose limits count requests of other servers here.
-func (n *nginx) remarkUnnamed() {
-	byContext := n.byContext()
-	var unnamed []*limitRequest
-	hosts, lost := map[*limitRequest][]string{}, map[*limitRequest][]int{}
-	n.eachUnnamed(func(r *limitRequest, c *nginxContext, _ []condition) {
-		if hosts[r] == nil {
-			unnamed = append(unnamed, r)
-		}
-		name := fmt.Sprintf("the server on line %d", c.line)
-		if c.server.isNamed() {
-			name = limit.Shorten(c.server.names[0])
-		}
-		hosts[r], lost[r] = append(hosts[r], name), append(lost[r], n.lostAt(r, c, byContext)...)
-	})
-	for _, r := range unnamed {
-		how := "too"
-		if lines := lost[r]; len(lines) > 0 {
-			slices.Sort(lines) // of several servers
-			how = "in place of that on " + listOfLines(lines)
-		}
-		n.remark(r.line, "its server has the hosts that no other server names; here the limit counts requests of %s %s: to count those of its server alone, give that a name, such as server_name other.invalid, import again, and services send DIM %s \"other.invalid\" for these hosts", named(slices.Compact(hosts[r])), how, n.serverDimension())
-	}
-}
-
 // dropUnreached drops locations inside of others that nginx gives no request, as another one beside an outer one comes first:
 // nginx looks for the longest path in each block before it looks inside of that location.
 func (n *nginx) dropUnreached() {

@@ -1,0 +1,154 @@
+package limitimport
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// addLimits adds the limits of all zones, and the remarks on them. The error says that there are too many.
+func (n *nginx) addLimits() error {
+	n.readLimits()
+	sites := n.findSites()
+	n.leaveOutUnused(sites)
+	all, err := n.layouts(n.zoneLimits(), sites)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		for _, added := range l.limits {
+			n.draft.add(added)
+		}
+	}
+	n.remarkRequests()
+	n.remarkConditions(all, sites)
+	n.remarkShared(all)
+	n.remarkExcluded(all)
+	n.remarkAnswering()
+	return nil
+}
+
+// remarkRequests remarks on limit_req.
+func (n *nginx) remarkRequests() {
+	for i := range n.requests {
+		r := &n.requests[i]
+		for _, text := range r.general {
+			n.remarkOnce(r.line, text)
+		}
+		for _, text := range r.said {
+			n.remark(r.line, "%s", text)
+		}
+	}
+}
+
+// remarkConditions says what services send for the conditions of limits.
+func (n *nginx) remarkConditions(all []*layout, sites []*site) {
+	dimensions := map[string]int{} // the line of the first zone that has a condition on one
+	for _, l := range all {
+		for _, added := range l.limits {
+			for _, on := range added.when {
+				if line := l.zones[0].first.line; dimensions[on.dimension] == 0 || line < dimensions[on.dimension] {
+					dimensions[on.dimension] = line
+				}
+			}
+		}
+		for _, a := range l.labels {
+			n.remarkLabel(a)
+		}
+	}
+	if line := dimensions["path"]; line > 0 {
+		n.remark(line, "locations are conditions on path: services send DIM path with the path of the request")
+	}
+	if line := dimensions[n.serverDimension()]; line > 0 {
+		n.remark(line, "%s", n.serversText(sites[0]))
+		n.remarkPatterns(sites)
+	}
+}
+
+// remarkLabel says what services send for a location that no condition on the path can have.
+func (n *nginx) remarkLabel(a *area) {
+	why := "conditions have no regular expressions like that of location"
+	if !a.context.location.isRegexp() {
+		why = "no condition on path has the requests of location"
+	}
+	n.remark(a.context.line, "%s %s: services send DIM location %s with the requests that nginx gives it; without that they count as others of their paths", why, limit.Shorten(a.context.location.path), quoted(a.label))
+}
+
+// serversText says what services send for conditions on servers.
+func (n *nginx) serversText(first *site) string {
+	switch {
+	case n.serverDimension() == "server_name":
+		return "servers are conditions on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has"
+	case len(first.servers) > 0:
+		return "servers are conditions on host: services send DIM host, in small letters and without a port: no limit of a server with a name counts another one"
+	}
+	return "servers are conditions on host: services send DIM host, in small letters and without a port, and for a host that no server names the name of the default server: no limit of a server counts another one"
+}
+
+// remarkPatterns says what services send for servers whose first names are patterns.
+func (n *nginx) remarkPatterns(sites []*site) {
+	for _, s := range sites {
+		for _, of := range s.servers {
+			if s.host != "" && strings.ContainsAny(of.root.server.names[0], "*~$") {
+				n.remark(of.root.line, "the first name of this server, %s, is a pattern: services send DIM %s %s with its requests", limit.Quote(of.root.server.names[0]), n.serverDimension(), quoted(s.host))
+			}
+		}
+	}
+}
+
+// remarkShared remarks on zones with several limits, whose requests share units in nginx.
+func (n *nginx) remarkShared(all []*layout) {
+	for _, l := range all {
+		for _, z := range l.zones {
+			lines := slices.Clone(l.counted[z.zone])
+			if len(lines) < 2 {
+				continue
+			}
+			slices.Sort(lines)
+			n.remark(lines[0], "the requests that nginx counts by zone %s share its units; here %d limits (limit_req on %s) count some of them each, so that they admit more together; where that matters, give each a part of the rate", limit.Shorten(z.zone), len(lines), listOfLines(lines))
+		}
+	}
+}
+
+// remarkAnswering remarks once on what answers some requests of limits before they count.
+func (n *nginx) remarkAnswering() {
+	limited := map[*nginxContext]bool{} // contexts with imported limit_req, and those around them
+	byContext := n.byContext()
+	for i := range n.requests {
+		if r := &n.requests[i]; r.imported {
+			for c := r.context; c != nil && !limited[c]; c = c.outer {
+				limited[c] = true
+			}
+		}
+	}
+	var lines []int
+	for _, a := range n.answering {
+		imported := func(r *limitRequest) bool { return r.imported }
+		if limited[a.context] || slices.ContainsFunc(byContext[a.context.limiting()], imported) {
+			lines = append(lines, a.line)
+		}
+	}
+	if len(lines) > 0 {
+		n.remark(lines[0], "nginx answers requests by return or rewrite on %s before it counts them; here they count, if services ask about them", listOfLines(lines))
+	}
+}
+
+// byContext returns the limit_req of each context.
+func (n *nginx) byContext() map[*nginxContext][]*limitRequest {
+	out := map[*nginxContext][]*limitRequest{}
+	for i := range n.requests {
+		r := &n.requests[i]
+		out[r.context] = append(out[r.context], r)
+	}
+	return out
+}
+
+// listOfLines lists lines in order, as "lines 3, 7".
+func listOfLines(lines []int) string {
+	lines = slices.Compact(slices.Clone(lines))
+	if len(lines) == 1 {
+		return "line " + namedLines(lines)
+	}
+	return "lines " + namedLines(lines)
+}

@@ -1,0 +1,240 @@
+package limitimport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// zoneLimit is what the limits of a zone have in common.
+type zoneLimit struct {
+	zone     string
+	limit    imported // its conditions are those of all its limits
+	first    *limitRequest
+	exempt   []exemption
+	alone    bool // its limits have a group of their own
+	why      string
+	excluded bool // its exempt requests count here
+}
+
+// exemption is requests for which the key of a zone is empty, or some of them for which it is not.
+type exemption struct {
+	on     condition
+	counts bool
+}
+
+// counts reports whether a zone counts the requests that meet a condition: its most specific exemption decides.
+func (z *zoneLimit) counts(on condition) bool {
+	var last *exemption
+	for i := range z.exempt {
+		if e := &z.exempt[i]; e.on.includes(on) && (last == nil || last.on.includes(e.on)) {
+			last = e
+		}
+	}
+	return last == nil || last.counts
+}
+
+// zoneLimits returns the zones that count some requests, in the order of their first limit_req.
+func (n *nginx) zoneLimits() (zones []*zoneLimit) {
+	known := map[string]bool{}
+	for i := range n.requests {
+		r := &n.requests[i]
+		if !r.imported || known[r.zone] {
+			continue
+		}
+		known[r.zone] = true
+		z := &zoneLimit{zone: r.zone, limit: r.limit, first: r}
+		if m := r.exempting; m != nil {
+			z.exempt, z.why = n.exempted(m)
+			z.alone = z.why != "" && n.isByVariable(m)
+		}
+		zones = append(zones, z)
+	}
+	return zones
+}
+
+// maxTried bounds the layouts that zones are tried in.
+const maxTried = 8
+
+// layouts distributes zones: two may share a layout if nginx counts no request by both. They do so where that takes no more limits
+// than two layouts.
+func (n *nginx) layouts(zones []*zoneLimit, sites []*site) (all []*layout, err error) {
+	both := together(sites)
+	for _, z := range zones {
+		own, err := n.layOut([]*zoneLimit{z}, sites, true)
+		if err != nil {
+			return nil, err
+		}
+		at := -1
+		for i, l := range all[:min(len(all), maxTried)] {
+			if !l.hasPlaceFor(z, both) {
+				continue
+			}
+			joint, err := n.layOut(append(slices.Clone(l.zones), z), sites, false)
+			if err != nil {
+				return nil, err
+			}
+			if joint != nil && len(joint.limits) <= len(l.limits)+len(own.limits) {
+				at, own = i, joint
+				break
+			}
+		}
+		if at < 0 {
+			all = append(all, own)
+		} else {
+			all[at] = own
+		}
+	}
+	n.setGroups(all)
+	return all, nil
+}
+
+// together returns the pairs of zones by both of which nginx counts some requests.
+func together(sites []*site) map[[2]string]bool {
+	both := map[[2]string]bool{}
+	for _, s := range sites {
+		for _, a := range slices.Concat(s.areas, s.labeled) {
+			for one := range a.uses {
+				for other := range a.uses {
+					both[[2]string{one, other}] = true
+				}
+			}
+		}
+	}
+	return both
+}
+
+// hasPlaceFor reports whether a zone counts by the same as those of a layout, and no request that one of them counts.
+func (l *layout) hasPlaceFor(z *zoneLimit, both map[[2]string]bool) bool {
+	return !slices.ContainsFunc(l.zones, func(o *zoneLimit) bool {
+		differ := len(o.exempt) > 0 && len(z.exempt) > 0 && o.exempt[0].on.dimension != z.exempt[0].on.dimension
+		return both[[2]string{o.zone, z.zone}] || o.alone || z.alone || differ || o.excluded || z.excluded ||
+			!o.limit.hasPlaceOf(&z.limit) || o.limit.missing != z.limit.missing || !slices.Equal(o.limit.when, z.limit.when)
+	})
+}
+
+// maxParts bounds the areas and parts of a layout.
+const maxParts = 200_000
+
+// layOut makes the limits of zones. Where a limit would be as specific as another one, conditions on all paths stand beside others.
+// Where that does not help, or there are too many exemptions, exempt requests count, or it returns nil unless all is true.
+func (n *nginx) layOut(zones []*zoneLimit, sites []*site, all bool) (*layout, error) {
+	l := &layout{n: n, zones: zones, parts: partsOf(zones), hosts: len(sites) > 1}
+	areas := 0
+	for _, s := range sites {
+		areas += len(s.areas) + len(s.labeled)
+	}
+	mayTie := len(l.parts) > 0 || l.hosts && len(sites[0].areas)+len(sites[0].labeled) > 1
+	why := "there are too many locations for limits that admit them"
+	for _, l.pads = range []bool{false, true} {
+		if areas*len(l.parts) > maxParts {
+			break
+		}
+		if err := l.settleAll(sites); err != nil {
+			return nil, err
+		}
+		if !mayTie || !l.ties() {
+			return l, nil
+		}
+		why = "a limit that admits them would be as specific as another one"
+	}
+	if !all {
+		return nil, nil
+	}
+	l.excludeParts(why)
+	return l, l.settleAll(sites)
+}
+
+// excludeParts counts the exempt requests of the zones.
+func (l *layout) excludeParts(why string) {
+	l.parts = nil
+	for _, z := range l.zones {
+		if len(z.exempt) > 0 {
+			z.exempt, z.excluded, z.why = nil, true, why
+		}
+	}
+}
+
+// partsOf returns the exemptions of zones, those behind others that are inside of these.
+func partsOf(zones []*zoneLimit) (parts []part) {
+	var all []condition
+	for _, z := range zones {
+		for _, e := range z.exempt {
+			if !slices.Contains(all, e.on) {
+				all = append(all, e.on)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b condition) int { return a.length() - b.length() })
+	for _, on := range all {
+		p := part{on: on}
+		for i, o := range parts {
+			if o.on.includes(on) {
+				p.outer = append(p.outer, i)
+			}
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// setGroups gives layouts that count by the same groups of their own, but for the first one.
+func (n *nginx) setGroups(all []*layout) {
+	taken := map[string]bool{}
+	for _, l := range all {
+		z := l.zones[0]
+		group := ""
+		if len(z.limit.when) > 0 { // of one method
+			group = "method-" + strings.TrimSuffix(z.limit.when[0].pattern, " *")
+		}
+		own := imported{by: z.limit.by, group: group}
+		if z.alone {
+			own.group = word(z.zone)
+		}
+		for number := 1; taken[own.place()]; number++ {
+			own.group = cmp.Or(group, word(z.zone))
+			if number > 1 {
+				own.group = fmt.Sprintf("%s-%d", own.group, number)
+			}
+		}
+		taken[own.place()] = true
+		for i := range l.limits {
+			l.limits[i].group = own.group
+		}
+	}
+	if len(all) > usualLevels {
+		n.maxLevels = min(len(all), mostLevels)
+	}
+}
+
+// remarkExcluded remarks on exempt requests that count here.
+func (n *nginx) remarkExcluded(all []*layout) {
+	for _, l := range all {
+		for _, z := range l.zones {
+			if z.why == "" {
+				continue
+			}
+			m := z.first.exempting
+			text := fmt.Sprintf("$%s is the address of the client or empty, by the map on line %d; here requests for which it is empty count too: %s", limit.Shorten(z.first.variable), m.line, z.why)
+			if z.alone {
+				text += n.countBy(l, z)
+			}
+			n.remark(z.first.line, "%s", text)
+		}
+	}
+}
+
+// countBy says how the limits of a zone count by its variable, which services send then.
+func (n *nginx) countBy(l *layout, z *zoneLimit) string {
+	dimension := n.dimension(z.first.variable)
+	n.hash(dimension)
+	n.advised = append(n.advised, condition{dimension, ""})
+	what := "in its limit"
+	if len(l.limits) > 1 {
+		what = "in all limits of group " + l.limits[0].group
+	}
+	return fmt.Sprintf("; to leave them out, write by: [%s], missing: pass in place of by: [ip] %s, and services send DIM %[1]s with what nginx has in $%[3]s", dimension, what, limit.Shorten(z.first.variable))
+}

@@ -1,0 +1,257 @@
+package limitimport
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// layout is the limits of zones that count by the same, of which nginx counts at most one for a request: they compete here, and the
+// most specific one that has an area is the one that nginx counts there, or one that allows where it counts none.
+type layout struct {
+	n       *nginx
+	zones   []*zoneLimit
+	parts   []part
+	hosts   bool // there are sites with a host
+	pads    bool // conditions on all paths stand where a limit could be as specific as another one
+	limits  []imported
+	origins []origin         // of the limits
+	at      map[spot][]int   // the limits of a spot
+	labels  []*area          // those that limits have a condition on
+	counted map[string][]int // the lines of the limits of a zone, but for those of parts
+}
+
+// part is requests that zones of a layout count otherwise, by their address or their method.
+type part struct {
+	on    condition
+	outer []int // the parts that include it, which stand before it; none is noPart
+}
+
+// noPart stands for all requests of an area.
+const noPart = -1
+
+// spot is the requests that a limit is for.
+type spot struct {
+	host, pattern, label string
+	part                 int
+}
+
+// origin is what of nginx a limit counts as. That of an allow has no zone.
+type origin struct {
+	zone  string
+	burst int64
+}
+
+// maxSettled bounds the areas that limits are compared for.
+const maxSettled = 20_000_000
+
+var errTooLarge = errors.New("there are too many zones, locations and exempt addresses: import the servers one by one")
+
+// settleAll makes the limits for all areas of sites.
+func (l *layout) settleAll(sites []*site) error {
+	l.at, l.counted = map[spot][]int{}, map[string][]int{}
+	l.limits, l.origins, l.labels = nil, nil, nil
+	for _, s := range sites {
+		for _, a := range slices.Concat(s.areas, s.labeled) {
+			for p := noPart; p < len(l.parts); p++ {
+				if err := l.settle(a, p); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// settle adds limits for a part of an area unless those before decide as nginx does.
+func (l *layout) settle(a *area, p int) error {
+	z, u := l.wanted(a, p)
+	within := a.within
+	if a.label == "" && a.within == nil {
+		within = []*area{a}
+	}
+	denies, right := false, true
+	for _, in := range within {
+		if l.n.compared += 1 + len(a.uses); l.n.compared > maxSettled {
+			return errTooLarge
+		}
+		deciding, first := l.deciding(a, in, p)
+		denies = denies || deciding >= 0 && l.limits[deciding].action == ""
+		right = right && l.isRight(z, u, deciding, first)
+	}
+	if right {
+		return nil
+	}
+	l.name(a)
+	if z == nil || u.dry && denies {
+		l.add(a, p, l.allowing(a, p, within), origin{})
+	}
+	if z != nil {
+		own := z.limit
+		own.burst, own.shadow = u.burst+1, u.dry
+		l.add(a, p, own, origin{z.zone, u.burst})
+		if p == noPart {
+			l.counted[z.zone] = append(l.counted[z.zone], u.request.line)
+		}
+	}
+	return nil
+}
+
+// wanted returns the zone that nginx counts a part of an area by, and how, or nil.
+func (l *layout) wanted(a *area, p int) (*zoneLimit, use) {
+	for _, z := range l.zones {
+		if u, ok := a.uses[z.zone]; ok && (p == noPart || z.counts(l.parts[p].on)) {
+			return z, u
+		}
+	}
+	return nil, use{}
+}
+
+// deciding returns the limit that decides a part of an area, without those in shadow mode, and the first one of all, or -1. In is the
+// area of its paths.
+func (l *layout) deciding(a, in *area, p int) (deciding, first int) {
+	deciding, first = -1, -1
+	parts := []int{noPart}
+	if p != noPart {
+		parts = append(slices.Clone(l.parts[p].outer), p, noPart)
+	}
+	for at := in; at != nil; at = at.outer {
+		for _, s := range l.spots(a, at.pattern) {
+			for _, s.part = range parts {
+				for _, i := range l.at[s] {
+					if !l.limits[i].shadow && (deciding < 0 || l.limits[i].compareRank(&l.limits[deciding]) < 0) {
+						deciding = i
+					}
+					if first < 0 || l.isBefore(i, first) {
+						first = i
+					}
+				}
+			}
+		}
+	}
+	return deciding, first
+}
+
+// isBefore reports whether a limit is tried before another one.
+func (l *layout) isBefore(i, other int) bool {
+	rank := l.limits[i].compareRank(&l.limits[other])
+	return rank < 0 || rank == 0 && l.limits[i].shadow && !l.limits[other].shadow
+}
+
+// spots returns the spots of a pattern that have requests of an area, without their parts.
+func (l *layout) spots(a *area, pattern string) []spot {
+	out := []spot{{pattern: pattern}}
+	if a.host != "" {
+		out = append(out, spot{host: a.host, pattern: pattern})
+	}
+	if a.label != "" {
+		for _, s := range slices.Clone(out) {
+			s.label = a.label
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// isRight reports whether a limit, and the first one, decide as nginx does.
+func (l *layout) isRight(z *zoneLimit, u use, deciding, first int) bool {
+	admits := deciding < 0 || l.limits[deciding].action != ""
+	switch {
+	case z == nil:
+		return admits && (first < 0 || !l.limits[first].shadow)
+	case u.dry:
+		return admits && first >= 0 && l.limits[first].shadow && l.origins[first] == origin{z.zone, u.burst}
+	}
+	return deciding >= 0 && deciding == first && l.origins[deciding] == origin{z.zone, u.burst}
+}
+
+// allowing returns a limit that allows what another one counts in an area.
+func (l *layout) allowing(a *area, p int, within []*area) imported {
+	z := l.zones[0]
+	for _, in := range within {
+		lifted, first := l.deciding(a, in, p)
+		if lifted < 0 || l.limits[lifted].action != "" {
+			lifted = first
+		}
+		if lifted >= 0 && l.limits[lifted].action == "" {
+			z = l.zones[slices.IndexFunc(l.zones, func(z *zoneLimit) bool { return z.zone == l.origins[lifted].zone })]
+			break
+		}
+	}
+	return imported{id: z.limit.id, action: "allow", by: z.limit.by, when: z.limit.when, missing: z.limit.missing}
+}
+
+// name gives an area of a location that no condition on the path can have its label, once a limit needs it.
+func (l *layout) name(a *area) {
+	if a.within == nil {
+		return
+	}
+	if a.label == "" {
+		a.label = l.n.labels.unique(labelOf(a.context.location.path))
+	}
+	if !slices.Contains(l.labels, a) {
+		l.labels = append(l.labels, a)
+	}
+}
+
+// labelOf returns the words of a location.
+func labelOf(path string) string {
+	return word(strings.Join(strings.FieldsFunc(path, func(r rune) bool { return r > 0x7f || r != '_' && !isWord(byte(r)) }), "-"))
+}
+
+// add adds a limit for a part of an area.
+func (l *layout) add(a *area, p int, added imported, of origin) {
+	when := slices.Clone(added.when)
+	pattern, all := a.pattern, condition{"path", "/*"}
+	if pattern != "" {
+		when = append(when, condition{"path", pattern})
+		added.id += "-" + strings.Trim(strings.TrimSuffix(pattern, "*"), "/")
+	} else if a.label != "" || l.pads && (p != noPart || a.host != "") {
+		when = append(when, all)
+	}
+	switch {
+	case a.host != "":
+		when = append(when, condition{l.n.serverDimension(), a.host})
+		added.id += "-" + a.host
+	case a.label != "" && l.hosts: // more specific than limits of hosts
+		when = append(when, condition{l.n.serverDimension(), "*"})
+	}
+	if a.label != "" {
+		when = append(when, condition{"location", a.label})
+		added.id += "-" + a.label
+	}
+	if p != noPart {
+		when = append(when, l.parts[p].on)
+		if added.action == "" {
+			added.id += "-" + l.parts[p].on.pattern
+		}
+	}
+	if added.action != "" {
+		added.id += "-allow"
+	}
+	added.when = when
+	s := spot{a.host, pattern, a.label, p}
+	l.at[s] = append(l.at[s], len(l.limits))
+	l.limits, l.origins = append(l.limits, added), append(l.origins, of)
+}
+
+// ties reports whether two limits are equally specific, and have requests that are the same. All conditions of a limit are those of
+// an area, so that none does without parts, or limits without a host that have a path.
+func (l *layout) ties() bool {
+	byRank := map[[3]int][]int{}
+	for i := range l.limits {
+		exact, length := l.limits[i].specificity()
+		rank := [3]int{len(l.limits[i].when), exact, length}
+		for _, j := range byRank[rank] {
+			o := &l.limits[j]
+			if l.n.compared++; l.n.compared > maxSettled {
+				return true
+			}
+			if o.shadow == l.limits[i].shadow && (o.action == "" || l.limits[i].action == "") && o.meets(l.limits[i].when) {
+				return true
+			}
+		}
+		byRank[rank] = append(byRank[rank], i)
+	}
+	return false
+}
