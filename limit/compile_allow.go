@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// noteAllows notes of each limit that allows requests which enforced limits of other levels count them all the same.
+// noteAllows notes of each limit that allows requests which enforced limits of other levels count them all the same. One that names
+// what it lifts, by replaces, is meant as it is.
 func (c *compiler) noteAllows() {
 	for _, note := range c.allowNotes() {
 		note.write(c)
@@ -19,7 +20,7 @@ func (c *compiler) noteAllows() {
 func (c *compiler) allowNotes() (notes []*allowNote) {
 	rivals := c.rivals()
 	for _, a := range c.allows() {
-		if a.Mode != ModeEnforce || a.broken {
+		if a.Mode != ModeEnforce || a.broken || len(a.Replaces) > 0 { // it names what it lifts
 			continue
 		}
 		var counting []string
@@ -70,7 +71,17 @@ func (n *allowNote) write(c *compiler) {
 		name += " and " + countOthers(more)
 		lifts, each = "lift the limits of their level alone, and what they allow counts for", ", for each of them,"
 	}
-	c.note(n.of[0].Line, "action", "%s %s %s. Leave it so if that is meant; otherwise%s %s", name, lifts, n.counting, each, n.cure)
+	c.note(n.of[0].Line, "action", "%s %s %s. %s; otherwise%s %s", name, lifts, n.counting, c.ifMeant(n.of[0]), each, n.cure)
+}
+
+// ifMeant says how to leave a limit that allows as it is: replaces names a limit that it lifts.
+func (c *compiler) ifMeant(a *Limit) string {
+	for _, b := range c.set.Limits {
+		if b.Action == ActionLimit && b.Plan == a.Plan && b.groupKey() == a.groupKey() && b.ID != a.ID && takesPlace(a, b) && canMeet(a, b) {
+			return fmt.Sprintf("If that is meant, say replaces: [%s]", b.ID)
+		}
+	}
+	return "Leave it so if that is meant"
 }
 
 // planGroup is a group of the limits of one plan, "" for those of all.
@@ -131,7 +142,7 @@ func (c *compiler) countsAllowed(a, b *Limit) bool {
 // noteAllow notes that a allows requests, and b counts some of them all the same, and others too: it is more specific. If
 // it is of another group, one note of the file says so. Level has the limits of the level.
 func (c *compiler) noteAllow(a, b *Limit, level []*Limit) bool {
-	if a.Action != ActionAllow || takesPlace(a, b) || compareRank(a, b) == 0 && a.Group == b.Group || b.within(a) || c.allowed(a, b) {
+	if a.Action != ActionAllow || len(a.Replaces) > 0 || takesPlace(a, b) || compareRank(a, b) == 0 && a.Group == b.Group || b.within(a) || c.allowed(a, b) {
 		return false // equally specific ones are an error already
 	}
 	const text = "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s"
@@ -165,12 +176,12 @@ func (l *Limit) liftsOther(b *Limit) bool {
 
 // noteLifted notes that a lifts b too, or notes nothing if there is no b.
 func (c *compiler) noteLifted(a, b *Limit) {
-	if b != nil {
+	if b != nil && len(a.Replaces) == 0 {
 		without := ""
 		if len(b.Replaces) > 0 {
 			without = " and no replaces"
 		}
-		c.note(a.Line, "action", "%s lifts %s too, for requests that match both: %s. Leave it so if that is meant; otherwise give %[2]s a group of its own%[4]s, in which it counts them", Quote(a.ID), Quote(b.ID), a.precedence(b), without)
+		c.note(a.Line, "action", "%s lifts %s too, for requests that match both: %s. %[5]s; otherwise give %[2]s a group of its own%[4]s, in which it counts them", Quote(a.ID), Quote(b.ID), a.precedence(b), without, c.ifMeant(a))
 	}
 }
 

@@ -321,9 +321,11 @@ func (c *compiler) checkTies(g []*Limit, lowest int8) {
 	}
 }
 
-// allowAlike reports whether two limits allow, so that it is the same which of them a request meets.
+// allowAlike reports whether two limits allow, so that it is the same which of them a request meets. Of a shared limit replaces names
+// only what it lifts anyway.
 func allowAlike(a, b *Limit) bool {
-	return a.Action == ActionAllow && b.Action == ActionAllow && a.Missing == b.Missing && a.share+b.share+len(a.Replaces)+len(b.Replaces) == 0
+	lifts := a.layer == layerShared && b.layer == layerShared || len(a.Replaces)+len(b.Replaces) == 0
+	return a.Action == ActionAllow && b.Action == ActionAllow && a.Missing == b.Missing && a.share+b.share == 0 && lifts
 }
 
 // entry identifies a limit by its line and its id. Limits that plans share have one entry.

@@ -242,21 +242,33 @@ func name(limits []imported, used names) {
 	}
 	compared := 0
 	for i := range limits {
-		l := &limits[i]
-		if len(l.when) == 0 || l.action != "" {
-			continue
-		}
-		for _, other := range places[l.place()] {
-			if compared++; compared > maxReplaces {
+		if l := &limits[i]; len(l.when) > 0 {
+			of := places[l.place()]
+			if compared += len(of); compared > maxReplaces {
 				return
 			}
-			if l.takesPlaceOf(other) && l.meets(other.when) && (l.shadow || !other.shadow) && !slices.Contains(l.replaces, other.id) {
-				l.replaces = append(l.replaces, other.id)
-			}
+			l.nameReplaced(of)
 		}
-		if len(l.replaces) > mostReplaced {
-			l.replaces = nil
+	}
+}
+
+// nameReplaced names the limits of its place that l replaces: all that it counts for, or the nearest one that it allows what it counts,
+// which says that this is meant. One of a plan that allows does not, as two that name others may not be equally specific.
+func (l *imported) nameReplaced(of []*imported) {
+	var lifted *imported
+	for _, other := range of {
+		if !l.takesPlaceOf(other) || !l.meets(other.when) || !l.shadow && other.shadow {
+			continue
 		}
+		switch {
+		case l.action == "" && !slices.Contains(l.replaces, other.id):
+			l.replaces = append(l.replaces, other.id)
+		case l.action == "allow" && !slices.Contains(l.by, "tenant") && (lifted == nil || other.compareRank(lifted) < 0):
+			lifted, l.replaces = other, []string{other.id}
+		}
+	}
+	if len(l.replaces) > mostReplaced {
+		l.replaces = nil
 	}
 }
 
