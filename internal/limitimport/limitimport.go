@@ -229,7 +229,9 @@ func name(limits []imported, used names) {
 	places, ids := map[string][]*imported{}, map[string]string{}
 	for i := range limits {
 		if l := &limits[i]; l.action == "" {
-			places[l.place()] = append(places[l.place()], l)
+			for _, key := range []string{l.place(), l.place() + l.host()} {
+				places[key] = append(places[key], l)
+			}
 			ids[l.key()] = l.id
 		}
 	}
@@ -244,12 +246,28 @@ func name(limits []imported, used names) {
 	for i := range limits {
 		if l := &limits[i]; len(l.when) > 0 {
 			of := places[l.place()]
+			if host := l.host(); host != anyHost { // it meets no other host's
+				of = slices.Concat(places[l.place()+anyHost], places[l.place()+host])
+			}
 			if compared += len(of); compared > maxReplaces {
 				return
 			}
 			l.nameReplaced(of)
 		}
 	}
+}
+
+// anyHost stands for the limits of a place without a host.
+const anyHost = " *"
+
+// host returns a space and the host that a limit is for, or anyHost.
+func (l *imported) host() string {
+	for _, on := range l.when {
+		if (on.dimension == "host" || on.dimension == "server_name") && !strings.HasSuffix(on.pattern, "*") {
+			return " " + on.pattern
+		}
+	}
+	return anyHost
 }
 
 // nameReplaced names the limits of its place that l replaces: all that it counts for, or the nearest one that it allows what it counts,
