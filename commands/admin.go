@@ -126,7 +126,7 @@ func storeReason(err error) string {
 }
 
 // refundCommand replies 1 when units were refunded, and 0 when the tenant has no bucket
-// of its own for such a request, or the store is unavailable.
+// of its own for such a request.
 func refundCommand(_ context.Context, s *Session, args [][]byte) {
 	var req limit.Request
 	errReply := costErrReply
@@ -137,12 +137,16 @@ func refundCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.error(errReply)
 		return
 	}
-	done := int64(0)
-	if s.h.opts.Limiter.Credit(&s.batch, &req) {
-		done = 1
-	}
+	returned, answered := s.h.opts.Limiter.Credit(&s.batch, &req)
 	s.dropChecks()
-	s.out.integer(done)
+	switch {
+	case returned:
+		s.out.integer(1)
+	case !answered:
+		s.out.error("ERR nothing was refunded: the store is away; send the command again when RL.CONFIG SHARDS has no error")
+	default:
+		s.out.integer(0)
+	}
 }
 
 // configCommand serves RL.CONFIG VERSION, RELOAD, PROMOTE, ABORT and SHARDS.

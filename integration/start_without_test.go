@@ -80,6 +80,10 @@ func startWithout(t *testing.T, nodes []*redistest.Node, text string, breakIt, m
 			t.Errorf("%v: %v", words, err)
 		}
 	}
+	const notRefunded = "nothing was refunded: the store is away; send the command again when RL.CONFIG SHARDS has no error"
+	if err := willing.client().Do(t.Context(), "RL.REFUND", "t", "-", "-", 1).Err(); err == nil || !strings.HasSuffix(err.Error(), notRefunded) {
+		t.Errorf("RL.REFUND: %v", err)
+	}
 	if code, body := choosy.ready(); code != http.StatusServiceUnavailable || !strings.Contains(body, `"ready":false`) {
 		t.Errorf("/readyz of one that is to reach its store first: %d %s", code, body)
 	}

@@ -24,9 +24,9 @@ func (l *Limiter) TakeBack(b *Batch, requests ...int) {
 
 // Credit returns a request's cost to those of its buckets that belong to its tenant
 // alone, or those that it names itself. A bucket never gets more than it holds, and a window only while it runs. Buckets
-// that tenants share get nothing. Credit reports whether the store returned units; while
-// it is unavailable nothing is returned. The batch is used for the work.
-func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
+// that tenants share get nothing. Credit reports whether it returned units, and whether the store answered for all of these
+// buckets: while it is unavailable nothing is returned. The batch is used for the work.
+func (l *Limiter) Credit(b *Batch, req *limit.Request) (returned, answered bool) {
 	b.Reset()
 	b.Requests = append(b.Requests, *req)
 	at, set := l.moment(), l.set.Load()
@@ -39,8 +39,10 @@ func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 	}
 	l.opts.Store.Peek(at, b.buf.Items, owned) // for the windows
 	var items []limit.Item
+	answered = true
 	for _, c := range owned {
 		for _, it := range b.buf.Items[c.First:c.Last] {
+			answered = answered && it.Source == limit.SourceStore
 			if req.Descriptors == nil {
 				it.Cost = it.Limit.RefundCost(&b.Requests[0])
 			}
@@ -53,9 +55,8 @@ func (l *Limiter) Credit(b *Batch, req *limit.Request) bool {
 		}
 	}
 	b.Reset()
-	if len(items) == 0 {
-		return false
+	if len(items) > 0 {
+		l.refund(at, items)
 	}
-	l.refund(at, items)
-	return true
+	return len(items) > 0, answered
 }

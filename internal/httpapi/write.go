@@ -66,7 +66,7 @@ func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
 	switch { // attempts to authenticate
 	case strings.HasPrefix(rest, "too many failed"):
 		code = fasthttp.StatusTooManyRequests
-	case strings.HasPrefix(rest, "too many clients"):
+	case strings.HasPrefix(rest, "too many clients"), strings.HasPrefix(rest, "nothing was refunded"):
 		code = fasthttp.StatusServiceUnavailable
 	}
 	s.problem(ctx, code, withAPINames(rest))

@@ -151,7 +151,7 @@ func (e *limiterEngine) do(o *operation, a *answer, sets []*limit.Set) {
 		}
 	case refund:
 		req := e.request(o)
-		if e.limiter.Credit(&e.batch, &req) {
+		if returned, _ := e.limiter.Credit(&e.batch, &req); returned {
 			a.outcome = 1
 		}
 		e.overwrite()
