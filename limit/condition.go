@@ -51,8 +51,11 @@ func (c *condition) withoutStar() string {
 		return fmt.Sprintf("the template of the route, such as %s, or a prefix followed by one *, such as %s", Quote(template), Quote(before+"*"))
 	case before != "":
 		return "the exact value, or a prefix followed by one *, such as " + Quote(before+"*")
-	case c.kind == propertyOp && strings.HasPrefix(after, " /") && !strings.Contains(strings.TrimSuffix(after, "*"), "*"):
-		return fmt.Sprintf("a limit for each method, with when: {op: %s} and when: {op: %s}", Quote("GET"+after), Quote("POST"+after))
+	case c.kind == propertyOp && strings.HasPrefix(strings.TrimLeft(after, " "), "/") && !strings.Contains(strings.TrimSuffix(after, "*"), "*"):
+		path := strings.TrimLeft(after, " ")
+		return fmt.Sprintf("a limit for each method, with when: {op: %s} and when: {op: %s}", Quote("GET "+path), Quote("POST "+path))
+	case c.kind == propertyOp:
+		return `a limit for each op, or for those that begin alike, such as when: {op: "POST /v1/export*"}`
 	default:
 		return "a limit for each value"
 	}

@@ -222,7 +222,7 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"limits", "import", "kong", zipped}, "access.log.gz\" is a gzip file: unpack it first"},
 		{[]string{"limits", "import", "kong", write("kong.json", "{\"plugins\": [")}, "kong.json: line 1: not readable as YAML: the [ is not closed: write ]"},
 		{[]string{"limits", "import", "kong", write("tie.yaml", "plugins: [{name: rate-limiting, config: {second: 1}}, {name: rate-limiting, config: {second: 2}}]")}, "tie.yaml:1: a plugin is not imported: Kong has one plugin of its entities, here that on line 1\n"},
-		{[]string{"limits", "import", "nginx", write("many.conf", "limit_req_zone $uri zone=a:1m rate=9r/s;\nserver { "+strings.Repeat("limit_req zone=a; ", 65)+"}")}, "the limits file, which is on standard output, cannot be used as it is:\nstandard output:1: max_levels: one request could meet 65 "},
+		{[]string{"limits", "import", "nginx", write("many.conf", manyZones(65))}, "the limits file, which is on standard output, cannot be used as it is:\nstandard output:1: max_levels: one request could meet 65 "},
 		{[]string{"bypass", "key", "--id", "x", noPlan, filepath.Join(folder, "new.json")}, "write key: \"" + noPlan + "\" exists already: name a new file"},
 		{[]string{"limits", "lint", heavy}, heavy + " is a folder, and a folder of Envoy's limits has YAML files alone; a limits file is one file (read folder: "},
 	}) {
@@ -294,4 +294,14 @@ func TestHelpOfLimits(t *testing.T) {
 			}
 		}
 	}
+}
+
+// manyZones returns a configuration of nginx that counts each request by n zones.
+func manyZones(n int) string {
+	zones, server := "", ""
+	for i := range n {
+		zones += fmt.Sprintf("limit_req_zone $uri zone=z%d:1m rate=9r/s;\n", i)
+		server += fmt.Sprintf("limit_req zone=z%d; ", i)
+	}
+	return zones + "server { " + server + "}"
 }

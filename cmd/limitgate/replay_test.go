@@ -42,9 +42,10 @@ func TestReplayLacking(t *testing.T) {
 // TestReplayUnmet: a dimension that limits need and no request has is reported, in the report and in its JSON.
 func TestReplayUnmet(t *testing.T) {
 	dir := t.TempDir()
-	log, limits := filepath.Join(dir, "access.log"), filepath.Join(dir, "limits.yaml")
+	log, limits, byUser := filepath.Join(dir, "access.log"), filepath.Join(dir, "limits.yaml"), filepath.Join(dir, "user.yaml")
 	for name, content := range map[string]string{
-		log: `203.0.113.7 - - [01/Mar/2026:10:00:05 +0000] "GET /a HTTP/1.1" 200 1` + "\n",
+		byUser: "version: 1\ndefault_plan: p\nplans: {p: [{id: user, by: [tenant, user], rate: 5/s}]}\n",
+		log:    `203.0.113.7 - - [01/Mar/2026:10:00:05 +0000] "GET /a HTTP/1.1" 200 1` + "\n",
 		limits: `version: 1
 default_plan: p
 plans:
@@ -71,6 +72,7 @@ plans:
 	}{
 		{nil, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has session"},
 		{[]string{"--compare", limits}, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n", "WARNING: " + device + "\n"}, "region"},
+		{[]string{"--limits", byUser}, []string{"WARNING: no request has user, which limit user needs: the lines of the log have no user; --dim user=TEMPLATE takes it from another field, such as {query:user}\n"}, "user={user}"},
 		{[]string{"--json"}, []string{`"` + key + `"`, `"` + path + `"`}, "region"},
 		{[]string{"--dim", "path={path}", "--dim", "x_api_key={ua_family}-", "--dim", "device={ua_family}-", "--tenant", "{host}"}, nil, "WARNING"},
 	} {

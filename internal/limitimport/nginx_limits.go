@@ -12,8 +12,20 @@ import (
 
 // readLimits reads the limit of each limit_req.
 func (n *nginx) readLimits() {
+	type use struct {
+		context *nginxContext
+		zone    string
+	}
+	first := map[use]int{} // the line
 	for i := range n.requests {
-		n.requests[i].imported = n.read(&n.requests[i])
+		r := &n.requests[i]
+		of := use{r.context, r.zone}
+		if r.imported = n.read(r); r.imported && first[of] > 0 {
+			r.leaveOut("zone %s stands in its block on line %d already, and nginx refuses that", limit.Shorten(r.zone), first[of])
+		}
+		if first[of] == 0 {
+			first[of] = r.line
+		}
 	}
 }
 

@@ -154,12 +154,12 @@ func (l *lacking) unmet(set *limit.Set, plans map[string]bool, opts *Options) (w
 	}
 	for _, name := range names {
 		if first, _, _ := strings.Cut(name, "|"); opts.Dims[first] == nil {
-			warnings = append(warnings, fmt.Sprintf("no request has %s, which %s: %s", name, needs(needed[name]), howToHave(first)))
+			warnings = append(warnings, fmt.Sprintf("no request has %s, which %s: %s", name, needs(needed[name]), l.howToHave(first)))
 		}
 	}
 	for _, name := range shared {
 		if first, _, _ := strings.Cut(name, "|"); opts.Dims[first] == nil && needed[name] == nil {
-			warnings = append(warnings, fmt.Sprintf("no request has %s, so that requests share the bucket of those without it: %s", name, howToHave(first)))
+			warnings = append(warnings, fmt.Sprintf("no request has %s, so that requests share the bucket of those without it: %s", name, l.howToHave(first)))
 		}
 	}
 	return warnings
@@ -208,8 +208,10 @@ func needs(ids []string) string {
 }
 
 // howToHave returns the flag by which requests have a dimension.
-func howToHave(name string) string {
+func (l *lacking) howToHave(name string) string {
 	switch {
+	case name == "user" && l.user == l.requests:
+		return "the lines of the log have no user; --dim user=TEMPLATE takes it from another field, such as {query:user}"
 	case name == "op":
 		return "--op TEMPLATE"
 	case name == "ip":
