@@ -133,7 +133,8 @@ type nginx struct {
 	serversBy string               // the dimension of conditions on servers, "" until it is needed
 	maps      map[string]*nginxMap // by the variable
 	labels    names                // of locations that no condition on the path can have
-	compared  int                  // areas and pairs of limits
+	areas     int
+	compared  int // areas and pairs of limits
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names

@@ -10,7 +10,10 @@ import (
 // addLimits adds the limits of all zones, and the remarks on them. The error says that there are too many.
 func (n *nginx) addLimits() error {
 	n.readLimits()
-	sites := n.findSites()
+	sites, err := n.findSites()
+	if err != nil {
+		return err
+	}
 	n.leaveOutUnused(sites)
 	all, err := n.layouts(n.zoneLimits(), sites)
 	if err != nil {

@@ -62,7 +62,10 @@ const maxTried = 8
 // layouts distributes zones: two may share a layout if nginx counts no request by both. They do so where that takes no more limits
 // than two layouts.
 func (n *nginx) layouts(zones []*zoneLimit, sites []*site) (all []*layout, err error) {
-	both := together(sites)
+	both, err := n.together(sites)
+	if err != nil {
+		return nil, err
+	}
 	for _, z := range zones {
 		own, err := n.layOut([]*zoneLimit{z}, sites, true)
 		if err != nil {
@@ -93,10 +96,13 @@ func (n *nginx) layouts(zones []*zoneLimit, sites []*site) (all []*layout, err e
 }
 
 // together returns the pairs of zones by both of which nginx counts some requests.
-func together(sites []*site) map[[2]string]bool {
+func (n *nginx) together(sites []*site) (map[[2]string]bool, error) {
 	both := map[[2]string]bool{}
 	for _, s := range sites {
 		for _, a := range slices.Concat(s.areas, s.labeled) {
+			if n.compared += len(a.uses) * len(a.uses); n.compared > maxSettled {
+				return nil, errTooLarge
+			}
 			for one := range a.uses {
 				for other := range a.uses {
 					both[[2]string{one, other}] = true
@@ -104,7 +110,7 @@ func together(sites []*site) map[[2]string]bool {
 			}
 		}
 	}
-	return both
+	return both, nil
 }
 
 // hasPlaceFor reports whether a zone counts by the same as those of a layout, and no request that one of them counts.
@@ -117,7 +123,7 @@ func (l *layout) hasPlaceFor(z *zoneLimit, both map[[2]string]bool) bool {
 }
 
 // maxParts bounds the areas and parts of a layout.
-const maxParts = 200_000
+const maxParts = 100_000
 
 // layOut makes the limits of zones. Where a limit would be as specific as another one, conditions on all paths stand beside others.
 // Where that does not help, or there are too many exemptions, exempt requests count, or it returns nil unless all is true.

@@ -43,7 +43,7 @@ type origin struct {
 }
 
 // maxSettled bounds the areas that limits are compared for.
-const maxSettled = 20_000_000
+const maxSettled = 6_000_000
 
 var errTooLarge = errors.New("there are too many zones, locations and exempt addresses: import the servers one by one")
 
@@ -238,20 +238,30 @@ func (l *layout) add(a *area, p int, added imported, of origin) {
 // ties reports whether two limits are equally specific, and have requests that are the same. All conditions of a limit are those of
 // an area, so that none does without parts, or limits without a host that have a path.
 func (l *layout) ties() bool {
-	byRank := map[[3]int][]int{}
+	type rank struct {
+		conditions, exact, length int
+		host                      string // anyHost, that of a limit, or "" for all limits
+	}
+	of := map[rank][]*imported{}
 	for i := range l.limits {
-		exact, length := l.limits[i].specificity()
-		rank := [3]int{len(l.limits[i].when), exact, length}
-		for _, j := range byRank[rank] {
-			o := &l.limits[j]
-			if l.n.compared++; l.n.compared > maxSettled {
-				return true
-			}
-			if o.shadow == l.limits[i].shadow && (o.action == "" || l.limits[i].action == "") && o.meets(l.limits[i].when) {
-				return true
-			}
+		added := &l.limits[i]
+		at := rank{conditions: len(added.when)}
+		at.exact, at.length = added.specificity()
+		all, own, any := at, at, at
+		own.host, any.host = added.host(), anyHost
+		others := of[all]
+		if own != any {
+			others = slices.Concat(of[any], of[own])
 		}
-		byRank[rank] = append(byRank[rank], i)
+		if l.n.compared += len(others); l.n.compared > maxSettled || slices.ContainsFunc(others, added.tiesIn) {
+			return true
+		}
+		of[all], of[own] = append(of[all], added), append(of[own], added)
 	}
 	return false
+}
+
+// tiesIn reports whether an equally specific limit of its layout has requests of l, and it is not the same which of both they meet.
+func (l *imported) tiesIn(other *imported) bool {
+	return other.shadow == l.shadow && (other.action == "" || l.action == "") && other.meets(l.when)
 }

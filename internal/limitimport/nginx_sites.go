@@ -45,8 +45,9 @@ type use struct {
 // maxPattern bounds the paths of conditions: values of dimensions are no longer.
 const maxPattern = limit.MaxNameBytes - 1
 
-// findSites finds the sites, and how nginx counts their requests. The first site has no host.
-func (n *nginx) findSites() []*site {
+// findSites finds the sites, and how nginx counts their requests. The first site has no host. The error says that there are too many
+// areas.
+func (n *nginx) findSites() ([]*site, error) {
 	first := &site{}
 	sites, byHost := []*site{first}, map[string]*site{"": first}
 	for _, s := range n.siteServers() {
@@ -59,13 +60,18 @@ func (n *nginx) findSites() []*site {
 	}
 	byContext := n.byContext()
 	for _, s := range sites {
-		n.findAreas(s, first, byContext)
+		if err := n.findAreas(s, first, byContext); err != nil {
+			return nil, err
+		}
 	}
 	if len(first.servers) == 0 {
 		n.shareUses(sites)
 	}
-	return sites
+	return sites, nil
 }
+
+// maxAreas bounds the areas of all sites: each has those of the first one too.
+const maxAreas = 200_000
 
 // siteServers returns the servers. A configuration without one is one.
 func (n *nginx) siteServers() (servers []*siteServer) {
@@ -156,9 +162,12 @@ func (s *site) patterns() map[string]bool {
 
 // findAreas finds the areas of a site. Limits of the first site, without a host, may apply to its requests: so it has the patterns
 // of that one too.
-func (n *nginx) findAreas(s, first *site, byContext map[*nginxContext][]*limitRequest) {
+func (n *nginx) findAreas(s, first *site, byContext map[*nginxContext][]*limitRequest) error {
 	patterns := s.patterns()
 	maps.Copy(patterns, first.patterns())
+	if n.areas += 1 + len(patterns); n.areas > maxAreas {
+		return errTooLarge
+	}
 	root := n.newArea(s, "", byContext)
 	s.areas = []*area{root}
 	around := []*area{root} // those with the paths of the last one
@@ -173,9 +182,13 @@ func (n *nginx) findAreas(s, first *site, byContext map[*nginxContext][]*limitRe
 	}
 	for _, of := range s.servers {
 		for _, c := range of.labeled {
+			if n.compared += len(s.areas); n.compared > maxSettled {
+				return errTooLarge
+			}
 			n.addLabeled(s, of, c, byContext)
 		}
 	}
+	return nil
 }
 
 // comparePatterns orders patterns so that each stands behind those that include it.
