@@ -247,11 +247,11 @@ func (l *layout) ties() bool {
 		added := &l.limits[i]
 		at := rank{conditions: len(added.when)}
 		at.exact, at.length = added.specificity()
-		all, own, any := at, at, at
-		own.host, any.host = added.host(), anyHost
+		all, own, hostless := at, at, at
+		own.host, hostless.host = added.host(), anyHost
 		others := of[all]
-		if own != any {
-			others = slices.Concat(of[any], of[own])
+		if own != hostless {
+			others = slices.Concat(of[hostless], of[own])
 		}
 		if l.n.compared += len(others); l.n.compared > maxSettled || slices.ContainsFunc(others, added.tiesIn) {
 			return true

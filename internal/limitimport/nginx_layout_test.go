@@ -28,7 +28,7 @@ func TestNginxTooLarge(t *testing.T) {
 		"paths of a server without a name": byAddress + "server { server_name _; listen 80 default_server; limit_req zone=a;\n" +
 			repeat(1000, "location /p%d/ {}") + "}\n" + repeat(1000, "server { server_name h%d.x; limit_req zone=a; }"),
 		"regular expressions": byAddress + "server { limit_req zone=a;\n" + repeat(3000, "location /p%d/ {}") + repeat(3000, "location ~ ^/x%d { return 204; }") + "}\n",
-		"zones in a block": repeat(3000, "limit_req_zone $binary_remote_addr zone=z%d:1m rate=1r/s;") + "server {\n" + repeat(3000, "limit_req zone=z%d;") + "}\n",
+		"zones in a block":    repeat(3000, "limit_req_zone $binary_remote_addr zone=z%d:1m rate=1r/s;") + "server {\n" + repeat(3000, "limit_req zone=z%d;") + "}\n",
 	} {
 		if _, err := Nginx([]byte(text)); !errors.Is(err, errTooLarge) {
 			t.Errorf("%s: error %v", name, err)

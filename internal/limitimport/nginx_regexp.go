@@ -6,16 +6,24 @@ import (
 	"strings"
 )
 
-// mayMatch reports whether a regular expression may match a path that begins with prefix: the letters that it begins with,
-// and prefix, agree as far as both go.
-func (l location) mayMatch(prefix string) bool {
-	return slices.ContainsFunc(l.begins(), func(begin string) bool {
-		if l.modifier == "~*" {
-			begin, prefix = strings.ToLower(begin), strings.ToLower(prefix)
+// mayMatch returns a function that reports whether a regular expression may match a path that begins with prefix: the letters that it
+// begins with, and prefix, agree as far as both go.
+func (l location) mayMatch() func(prefix string) bool {
+	begins := l.begins()
+	if l.modifier == "~*" {
+		for i := range begins {
+			begins[i] = strings.ToLower(begins[i])
 		}
-		n := min(len(begin), len(prefix))
-		return begin[:n] == prefix[:n]
-	})
+	}
+	return func(prefix string) bool {
+		if l.modifier == "~*" {
+			prefix = strings.ToLower(prefix)
+		}
+		return slices.ContainsFunc(begins, func(begin string) bool {
+			n := min(len(begin), len(prefix))
+			return begin[:n] == prefix[:n]
+		})
+	}
 }
 
 // plainGroup matches a group of words at the beginning of the rest of a regular expression.

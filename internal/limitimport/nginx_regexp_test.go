@@ -23,7 +23,7 @@ func TestMayMatch(t *testing.T) {
 		{"~", "[.]php$", "/api", true},
 		{"~", "^/(a(b|c))", "/d", true},
 	} {
-		if got := (location{modifier: row.modifier, path: row.regexp}).mayMatch(row.prefix); got != row.want {
+		if got := (location{modifier: row.modifier, path: row.regexp}).mayMatch()(row.prefix); got != row.want {
 			t.Errorf("%s %s, %s: %v", row.modifier, row.regexp, row.prefix, got)
 		}
 	}

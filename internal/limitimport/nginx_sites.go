@@ -260,10 +260,10 @@ func (n *nginx) addLabeled(s *site, of *siteServer, c *nginxContext, byContext m
 			break
 		}
 	}
-	base := condition{"path", a.pattern}
+	base, mayMatch := condition{"path", a.pattern}, c.location.mayMatch()
 	for _, o := range s.areas {
 		inside := a.pattern == "" || base.includes(condition{"path", o.pattern})
-		if inside && c.isTriedFor(of.locate(o.pattern)) && c.location.mayMatch(strings.TrimSuffix(o.pattern, "*")) {
+		if inside && c.isTriedFor(of.locate(o.pattern)) && mayMatch(strings.TrimSuffix(o.pattern, "*")) {
 			a.within = append(a.within, o)
 		}
 	}
