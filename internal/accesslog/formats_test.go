@@ -63,7 +63,7 @@ func TestFormatsMistakes(t *testing.T) {
 		`{"time":"noon","client_ip":"192.0.2.1","method":"GET","path":"/"}`:        "the time is \"noon\"",
 		`{"time":-5,"client_ip":"192.0.2.1","method":"GET","path":"/"}`:            "want seconds or milliseconds",
 		`{"time":1e400,"client_ip":"192.0.2.1","method":"GET","path":"/"}`:         "the time is",
-		`{"time":1,"client_ip":"192.0.2.1","method":"GET"}`:                        "no method or no target",
+		`{"time":1,"client_ip":"192.0.2.1","method":"GET"}`:                        "no target: want one of request_uri, uri,",
 		`{"time":1,"method":"GET","path":"/"}`:                                     "no address of a client",
 		`{"time":1,"client_ip":"192.0.2.1","method":"GET","path":"/","status":20}`: "the status is \"20\"",
 		`[2026-03-01T10:00:05Z] "GET / HTTP/1.1"`:                                  "fewer fields behind the request",

@@ -49,8 +49,11 @@ func parseJSON(line []byte) (e Entry, err error) {
 	} else {
 		e.Method, e.Target, e.Proto = firstOf(values, jsonMethods), firstOf(values, jsonTargets), firstOf(values, jsonProtocols)
 	}
-	if !isToken(e.Method) || e.Target == "" {
-		return e, errors.New("the object has no method or no target: want for example \"method\":\"GET\",\"uri\":\"/\"")
+	switch {
+	case !isToken(e.Method):
+		return e, fmt.Errorf("the object has no method: want one of %s, or a request line in request", strings.Join(jsonMethods, ", "))
+	case e.Target == "":
+		return e, fmt.Errorf("the object has no target: want one of %s", strings.Join(jsonTargets, ", "))
 	}
 	if e.RemoteAddr = withoutPort(firstOf(values, jsonAddrs)); e.RemoteAddr == "" {
 		return e, fmt.Errorf("the object has no address of a client: want one of %s", strings.Join(jsonAddrs, ", "))

@@ -146,7 +146,11 @@ func (r *rules) id(n *yaml.Node) string {
 	id := r.ids.unique(word(given))
 	switch {
 	case given == "":
-		r.remark(n.Line, "a rule without rule_id is %s here", id)
+		meant := ""
+		if scalar(n, "id") != "" {
+			meant = "; rule_id in place of id would name it"
+		}
+		r.remark(n.Line, "a rule without rule_id is %s here%s", id, meant)
 	case id != word(given):
 		r.remark(n.Line, "the limit of another rule has the id %s already: this one is %s", word(given), id)
 	case id != given:
