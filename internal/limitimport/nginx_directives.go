@@ -14,7 +14,7 @@ import (
 func (n *nginx) directive(words []nginxWord) {
 	line := words[0].line
 	if of := n.context.values; of != nil && len(words) == 2 {
-		of.entries = append(of.entries, mapEntry{words[0].text, words[1].text})
+		of.add(words[0].text, words[1].text)
 		return
 	}
 	switch words[0].text {

@@ -17,7 +17,24 @@ type nginxMap struct {
 	hostnames bool
 }
 
-type mapEntry struct{ key, value string }
+// mapEntry is an entry, or a network of one that is a range of addresses.
+type mapEntry struct {
+	key, value string
+	ofRange    bool
+}
+
+// add adds an entry.
+func (m *nginxMap) add(key, value string) {
+	first, last, isRange := strings.Cut(key, "-")
+	networks := networksOf(first, last)
+	if !isRange || m.source != "" || networks == nil {
+		m.entries = append(m.entries, mapEntry{key: key, value: value})
+		return
+	}
+	for _, network := range networks {
+		m.entries = append(m.entries, mapEntry{network.String(), value, true})
+	}
+}
 
 // addresses reports whether each value of a map is the address of the client, or empty. There is no map for nil.
 func (m *nginxMap) addresses() bool {
@@ -95,9 +112,6 @@ func (n *nginx) mapBlock(line int, source, variable string) {
 func (m *nginxMap) network(key string) (network netip.Prefix, ok bool) {
 	if addr, err := netip.ParseAddr(key); err == nil && (m.source == "" || m.source == "remote_addr" && addr.String() == key) {
 		return netip.PrefixFrom(addr, addr.BitLen()), !addr.Is4In6() && addr.Zone() == ""
-	}
-	if first, last, is := strings.Cut(key, "-"); is && m.source == "" {
-		return networkOf(first, last)
 	}
 	network, err := netip.ParsePrefix(key)
 	return network.Masked(), err == nil && m.source == "" && !network.Addr().Is4In6()

@@ -5,30 +5,33 @@ import (
 	"math/bits"
 	"net/netip"
 	"slices"
-	"strings"
 )
 
-// networkOf returns the network with the addresses from a first to a last one, as a geo block with ranges has them, and reports
-// whether they are one.
-func networkOf(first, last string) (network netip.Prefix, ok bool) {
+// networksOf returns the networks with the addresses from a first to a last one, as a geo block with ranges has them, or nil if they
+// are no addresses. There are at most 62: each is the largest one that begins there.
+func networksOf(first, last string) (networks []netip.Prefix) {
 	from, errFrom := netip.ParseAddr(first)
 	to, errTo := netip.ParseAddr(last)
 	if errFrom != nil || errTo != nil || !from.Is4() || !to.Is4() { // nginx has ranges of IPv4 alone
-		return netip.Prefix{}, false
+		return nil
 	}
 	a, b := from.As4(), to.As4()
-	low, high := binary.BigEndian.Uint32(a[:]), binary.BigEndian.Uint32(b[:])
-	if size := high - low; low > high || size&(size+1) != 0 || low&size != 0 {
-		return netip.Prefix{}, false
+	low, high := uint64(binary.BigEndian.Uint32(a[:])), uint64(binary.BigEndian.Uint32(b[:]))
+	for low <= high {
+		free := min(bits.TrailingZeros64(low|1<<32), bits.Len64(high-low+1)-1) // bits of the addresses in one network
+		var addr [4]byte
+		binary.BigEndian.PutUint32(addr[:], uint32(low))
+		networks = append(networks, netip.PrefixFrom(netip.AddrFrom4(addr), 32-free))
+		low += 1 << free
 	}
-	return netip.PrefixFrom(from, bits.LeadingZeros32(high-low)), true
+	return networks
 }
 
 // hasOverlappingRanges reports whether ranges of a geo block overlap: to nginx the later one counts, and not the smaller one.
 func (m *nginxMap) hasOverlappingRanges() bool {
 	var all []netip.Prefix
 	for _, e := range m.entries {
-		if network, ok := m.network(e.key); ok && strings.Contains(e.key, "-") {
+		if network, ok := m.network(e.key); ok && e.ofRange {
 			all = append(all, network)
 		}
 	}
