@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/limitgate/limitgate/internal/awstest"
 	"github.com/limitgate/limitgate/internal/syncbuffer"
 )
@@ -121,5 +124,24 @@ func TestInterruptedPush(t *testing.T) {
 	s.push(file, "ann")
 	if stdout, _, code := s.limits("diff", file, tableURL); code != 0 {
 		t.Errorf("after the second push: %s", stdout)
+	}
+}
+
+// TestPushIntoLeases: a push writes no limits into the table of a control plane's leases.
+func TestPushIntoLeases(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	name, lease := "limits", map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "digest:all"}}
+	client := dynamodb.NewFromConfig(s.Config)
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: lease}); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := s.limits("push", "--yes", "--actor", "ann", tableLimits(t, "acme: {plan: gold}"), tableURL)
+	const want = `limitgate limits push: nothing is written: dynamodb://limits has no limits and other items, such as "digest:all": name the table of limits, which is not that of --leases` + "\n"
+	if code != 1 || stdout != "" || stderr != want {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+	if out, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name}); err != nil || out.Count != 1 {
+		t.Errorf("%d items, %v", out.Count, err)
 	}
 }

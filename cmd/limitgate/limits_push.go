@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -57,6 +58,10 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	if other := t.otherItem(); other != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits push: nothing is written: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases\n", t.name, config.Quote(other))
+		return exitError
+	}
 	changes := t.changes()
 	if r := table.RemovalOf(t.items, changes); r.IsLarge() && r.Count() > o.removes {
 		t.show(env, changes)
@@ -64,6 +69,15 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 		return exitError
 	}
 	return t.apply(ctx, env, changes, o)
+}
+
+// otherItem returns the key of an item of a table that has items and no limits, or "".
+func (t *tableArgs) otherItem() string {
+	keys := slices.Sorted(maps.Keys(t.items))
+	if len(keys) == 0 || slices.ContainsFunc(keys, table.IsKey) {
+		return ""
+	}
+	return keys[0]
 }
 
 // apply shows changes, asks for confirmation unless o.yes is set, and writes them.

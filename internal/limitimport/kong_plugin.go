@@ -237,6 +237,7 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		return []string{"tenant", "credential"}, true
 	case "ip":
 		k.note("services send the address of the client; a request without it is not counted")
+		k.note(fmt.Sprintf(prefixText, "Kong"))
 		return []string{"ip"}, true
 	case "service":
 		k.note("services send DIM service; a request without it, which Kong counts by its address, counts for less specific limits alone")

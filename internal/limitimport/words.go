@@ -10,6 +10,9 @@ import (
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
+// prefixText is the remark on limits by the address, of software that counts each.
+const prefixText = "an IPv6 address counts by its first 64 bits here, and by all of them in %s: serve --privacy-ipv6-prefix 128 counts it so"
+
 // nearest returns the candidate that a word most likely means, or "".
 func nearest(word string, candidates []string) string {
 	return limit.Nearest(strings.ToLower(word), candidates)
