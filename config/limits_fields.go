@@ -217,8 +217,9 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 			d.fail(item, plain(join(at, item.Content[0].Value)), "unknown key; did you mean %s?", includeKey)
 			continue
 		}
-		spec := limit.RuleSpec{Line: item.Line}
+		spec, before := limit.RuleSpec{Line: item.Line}, len(d.problems)
 		mapping(d, &spec, limitFields, item, at)
+		spec.Misread = len(d.problems) > before
 		spec.RateUnread = spec.RateUnread || hasOtherRate(item) || otherSlots(item) != ""
 		if d.unreadable {
 			return nil

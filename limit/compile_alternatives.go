@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,6 +92,9 @@ func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
 	}
 	if rest, found := strings.CutPrefix(pattern, "!"); found && rest != "" {
 		return "a condition cannot say not: write a limit for all, and a more specific one, or one with action: allow, for " + Quote(rest)
+	}
+	if network, err := netip.ParsePrefix(pattern); err == nil {
+		return "a network is a condition on ip: when: {ip: " + network.String() + "}"
 	}
 	if dim == "op" {
 		return notOneOp(pattern)

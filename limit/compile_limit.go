@@ -32,7 +32,7 @@ func (c *compiler) compileLimit(spec *RuleSpec, planName string, layer int8) *Li
 func (c *compiler) compileFields(spec *RuleSpec, l *Limit) *Limit {
 	before := len(c.problems)
 	c.compilePlace(spec, l)
-	l.broken = len(c.problems) > before
+	l.broken = spec.Misread || len(c.problems) > before
 	c.compileWords(spec, l)
 	c.compileRate(spec, l)
 	c.compileCosts(spec, l)

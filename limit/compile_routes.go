@@ -16,11 +16,14 @@ type mistakenDim struct {
 const (
 	routeAdvice = `the route is op: when: {op: "GET /v1/x*"}`
 	planAdvice  = "a limit of one plan stands in the list of that, among plans"
+	addrAdvice  = "the address of the client is ip: when: {ip: 198.51.100.0/24}"
 )
 
 var mistakenDims = map[string]mistakenDim{
 	"path": {routeAdvice, true}, "method": {routeAdvice, true}, "route": {advice: routeAdvice}, "endpoint": {advice: routeAdvice}, "url": {advice: routeAdvice},
 	"plan": {advice: planAdvice}, "tier": {advice: planAdvice},
+	"client_ip": {advice: addrAdvice}, "remote_addr": {advice: addrAdvice}, "remote_address": {advice: addrAdvice}, "source_ip": {advice: addrAdvice}, "addr": {advice: addrAdvice},
+	"address": {advice: addrAdvice}, "ip_address": {advice: addrAdvice}, "cidr": {advice: addrAdvice}, "network": {advice: addrAdvice},
 }
 
 // MistakenDim reports whether lint notes of a condition on a dimension that the file does not declare, because its name
@@ -30,8 +33,8 @@ func MistakenDim(name string) bool {
 	return is
 }
 
-// noteMistakenDims notes once for each advice that a condition is on a dimension that is often taken for the op or
-// the plan, unless the file declares that dimension or counts by it.
+// noteMistakenDims notes once for each advice that a condition is on a dimension that is often taken for the op, the
+// plan or the address, unless the file declares that dimension or counts by it.
 func (c *compiler) noteMistakenDims() {
 	counted := map[string]bool{}
 	for _, l := range c.limits {

@@ -62,21 +62,23 @@ type RuleSpec struct {
 	Rate  Text
 	// RateUnread reports that the rate or the slots are there and could not be read, which is reported already.
 	RateUnread bool
-	Slots      Text
-	Burst      Text
-	Algorithm  Text
-	Mode       Text
-	Enforce    Text // a percentage
-	Warn       Text // a percentage
-	Action     Text
-	OnError    Text
-	Missing    Text
-	Timezone   Text
-	Cost       Text
-	MaxCost    Text
-	Lease      LeaseSpec
-	Store      Text
-	Replaces   []Text
+	// Misread reports that a key or a value could not be read, which is reported already: what is missing may be there.
+	Misread   bool
+	Slots     Text
+	Burst     Text
+	Algorithm Text
+	Mode      Text
+	Enforce   Text // a percentage
+	Warn      Text // a percentage
+	Action    Text
+	OnError   Text
+	Missing   Text
+	Timezone  Text
+	Cost      Text
+	MaxCost   Text
+	Lease     LeaseSpec
+	Store     Text
+	Replaces  []Text
 }
 
 // WhenSpec is one condition of a limit.
