@@ -135,8 +135,11 @@ func (o *operation) described(suffix string, body object) object {
 		"200": object{"description": strings.TrimSuffix(o.summary, "."), "content": object{jsonType: object{"schema": o.resultSchema()}}},
 		"400": problemResponse("A field is wrong."), "401": problemResponse("The user is not known."), "403": problemResponse("The user may not ask this."),
 		"408": problemResponse("The request was not complete in time."), "413": problemResponse("The body is too large."),
-		"503": problemResponse("Too many clients authenticate at once, or the store did not answer a refund."),
+		"503": problemResponse("Too many clients authenticate at once."),
 	}, "security": []object{{}, {"basic": []string{}}, {"bearer": []string{}}}}
+	if o.name == "refund" {
+		d["responses"].(object)["503"] = problemResponse("The store did not answer, or too many clients authenticate at once.")
+	}
 	if o.result == resultDecision {
 		d["responses"].(object)["429"] = object{"description": "Denied, with http=1.", "content": object{jsonType: object{"schema": o.resultSchema()}}}
 	}

@@ -63,7 +63,7 @@ func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
 	case "NOPERM":
 		code = fasthttp.StatusForbidden
 	}
-	switch { // attempts to authenticate
+	switch { // attempts to authenticate, and a refund while the store is away
 	case strings.HasPrefix(rest, "too many failed"):
 		code = fasthttp.StatusTooManyRequests
 	case strings.HasPrefix(rest, "too many clients"), strings.HasPrefix(rest, "nothing was refunded"):

@@ -41,7 +41,7 @@ type imported struct {
 	burst                      int64  // 0 for a limit that has none
 	missing                    string // "" for the default
 	shadow, closed             bool
-	coarser                    []string // the keys of limits of other levels whose place it takes
+	coarser                    []string // the keys of limits of other levels whose place it takes, or of one that it lifts
 	replaces                   []string // the ids of limits whose place it takes, as in the configuration
 }
 
@@ -270,19 +270,14 @@ func (l *imported) host() string {
 	return anyHost
 }
 
-// nameReplaced names the limits of its place that l replaces: all that it counts for, or the nearest one that it allows what it counts,
-// which says that this is meant. One of a plan that allows does not, as two that name others may not be equally specific.
+// nameReplaced names the limits of its place that l replaces, if it counts.
 func (l *imported) nameReplaced(of []*imported) {
-	var lifted *imported
+	if l.action != "" {
+		return
+	}
 	for _, other := range of {
-		if !l.takesPlaceOf(other) || !l.meets(other.when) || !l.shadow && other.shadow {
-			continue
-		}
-		switch {
-		case l.action == "" && !slices.Contains(l.replaces, other.id):
+		if l.takesPlaceOf(other) && l.meets(other.when) && (l.shadow || !other.shadow) && !slices.Contains(l.replaces, other.id) {
 			l.replaces = append(l.replaces, other.id)
-		case l.action == "allow" && !slices.Contains(l.by, "tenant") && (lifted == nil || other.compareRank(lifted) < 0):
-			lifted, l.replaces = other, []string{other.id}
 		}
 	}
 	if len(l.replaces) > mostReplaced {

@@ -109,9 +109,9 @@ type server struct {
 	listens []listen
 }
 
-// listen is a port of a server.
+// listen is an address and a port of a server.
 type listen struct {
-	port      string
+	at        string
 	isDefault bool
 }
 

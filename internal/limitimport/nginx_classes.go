@@ -3,6 +3,7 @@ package limitimport
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,10 +63,7 @@ const maxTried = 8
 // layouts distributes zones: two may share a layout if nginx counts no request by both. They do so where that takes no more limits
 // than two layouts.
 func (n *nginx) layouts(zones []*zoneLimit, sites []*site) (all []*layout, err error) {
-	both, err := n.together(sites)
-	if err != nil {
-		return nil, err
-	}
+	areas := areasOf(sites)
 	for _, z := range zones {
 		own, err := n.layOut([]*zoneLimit{z}, sites, true)
 		if err != nil {
@@ -73,10 +71,10 @@ func (n *nginx) layouts(zones []*zoneLimit, sites []*site) (all []*layout, err e
 		}
 		at := -1
 		for i, l := range all[:min(len(all), maxTried)] {
-			if !l.hasPlaceFor(z, both) {
+			if !l.hasPlaceFor(z, areas[z.zone]) {
 				continue
 			}
-			joint, err := n.layOut(append(slices.Clone(l.zones), z), sites, false)
+			joint, err := n.join(l, own, sites)
 			if err != nil {
 				return nil, err
 			}
@@ -95,32 +93,82 @@ func (n *nginx) layouts(zones []*zoneLimit, sites []*site) (all []*layout, err e
 	return all, nil
 }
 
-// together returns the pairs of zones by both of which nginx counts some requests.
-func (n *nginx) together(sites []*site) (map[[2]string]bool, error) {
-	both := map[[2]string]bool{}
+// join returns one layout of two, or nil if there is none. Limits of other hosts do not compete.
+func (n *nginx) join(l, other *layout, sites []*site) (*layout, error) {
+	zones := slices.Concat(l.zones, other.zones)
+	if !l.meets(other, sites) {
+		joint := n.newLayout(zones, sites)
+		joint.limits, joint.ranks, joint.origins = slices.Concat(l.limits, other.limits), slices.Concat(l.ranks, other.ranks), slices.Concat(l.origins, other.origins)
+		joint.labels, joint.lifted = slices.Concat(l.labels, other.labels), slices.Clone(l.lifted)
+		for _, lifted := range other.lifted {
+			if lifted >= 0 {
+				lifted += len(l.limits)
+			}
+			joint.lifted = append(joint.lifted, lifted)
+		}
+		maps.Copy(joint.counted, l.counted)
+		maps.Copy(joint.counted, other.counted)
+		return joint, nil
+	}
+	return n.layOut(zones, sites, false)
+}
+
+// meets reports whether two layouts have limits for requests of one site, or for those of all.
+func (l *layout) meets(other *layout, sites []*site) bool {
+	of := map[*layout]bool{}
+	for i, s := range sites {
+		of[l], of[other] = l.hasZoneOf(s), other.hasZoneOf(s)
+		if of[l] && of[other] || i == 0 && (of[l] || of[other]) {
+			return true
+		}
+	}
+	return false
+}
+
+// areasOf returns the areas whose requests nginx counts by a zone.
+func areasOf(sites []*site) map[string][]*area {
+	of := map[string][]*area{}
 	for _, s := range sites {
 		for _, a := range slices.Concat(s.areas, s.labeled) {
-			if n.compared += len(a.uses) * len(a.uses); n.compared > maxSettled {
-				return nil, errTooLarge
-			}
-			for one := range a.uses {
-				for other := range a.uses {
-					both[[2]string{one, other}] = true
-				}
+			for zone := range a.uses {
+				of[zone] = append(of[zone], a)
 			}
 		}
 	}
-	return both, nil
+	return of
 }
 
-// hasPlaceFor reports whether a zone counts by the same as those of a layout, and no request that one of them counts.
-func (l *layout) hasPlaceFor(z *zoneLimit, both map[[2]string]bool) bool {
-	return !slices.ContainsFunc(l.zones, func(o *zoneLimit) bool {
+// hasPlaceFor reports whether a zone counts by the same as those of a layout, and no request that one of them counts. Areas are those
+// of the zone.
+func (l *layout) hasPlaceFor(z *zoneLimit, areas []*area) bool {
+	if slices.ContainsFunc(l.zones, func(o *zoneLimit) bool {
 		differ := len(o.exempt) > 0 && len(z.exempt) > 0 && o.exempt[0].on.dimension != z.exempt[0].on.dimension
-		return both[[2]string{o.zone, z.zone}] || o.alone || z.alone || differ || o.excluded || z.excluded ||
+		return o.alone || z.alone || differ || o.excluded || z.excluded ||
 			!o.limit.hasPlaceOf(&z.limit) || o.limit.missing != z.limit.missing || !slices.Equal(o.limit.when, z.limit.when)
+	}) {
+		return false
+	}
+	return !slices.ContainsFunc(areas, func(a *area) bool {
+		for zone := range a.uses {
+			if l.zone(zone) != nil {
+				return true
+			}
+		}
+		return false
 	})
 }
+
+// newLayout returns a layout without limits.
+func (n *nginx) newLayout(zones []*zoneLimit, sites []*site) *layout {
+	l := &layout{n: n, zones: zones, byZone: map[string]*zoneLimit{}, parts: partsOf(zones), hosts: len(sites) > 1, counted: map[string][]int{}}
+	for _, z := range zones {
+		l.byZone[z.zone] = z
+	}
+	return l
+}
+
+// zone returns a zone of a layout, or nil.
+func (l *layout) zone(name string) *zoneLimit { return l.byZone[name] }
 
 // maxParts bounds the areas and parts of a layout.
 const maxParts = 100_000
@@ -128,13 +176,12 @@ const maxParts = 100_000
 // layOut makes the limits of zones. Where a limit would be as specific as another one, conditions on all paths stand beside others.
 // Where that does not help, or there are too many exemptions, exempt requests count, or it returns nil unless all is true.
 func (n *nginx) layOut(zones []*zoneLimit, sites []*site, all bool) (*layout, error) {
-	l := &layout{n: n, zones: zones, parts: partsOf(zones), hosts: len(sites) > 1}
+	l := n.newLayout(zones, sites)
 	areas := 0
 	for _, s := range sites {
 		areas += len(s.areas) + len(s.labeled)
 	}
 	mayTie := len(l.parts) > 0 || l.hosts && len(sites[0].areas)+len(sites[0].labeled) > 1
-	why := "there are too many locations for limits that admit them"
 	for _, l.pads = range []bool{false, true} {
 		if areas*len(l.parts) > maxParts {
 			break
@@ -145,12 +192,11 @@ func (n *nginx) layOut(zones []*zoneLimit, sites []*site, all bool) (*layout, er
 		if !mayTie || !l.ties() {
 			return l, nil
 		}
-		why = "a limit that admits them would be as specific as another one"
 	}
 	if !all {
 		return nil, nil
 	}
-	l.excludeParts(why)
+	l.excludeParts("limits that admit them would be too many, or as specific as others")
 	return l, l.settleAll(sites)
 }
 
@@ -209,6 +255,11 @@ func (n *nginx) setGroups(all []*layout) {
 		taken[own.place()] = true
 		for i := range l.limits {
 			l.limits[i].group = own.group
+		}
+		for i, lifted := range l.lifted {
+			if lifted >= 0 {
+				l.limits[i].coarser = []string{l.limits[lifted].key()}
+			}
 		}
 	}
 	if len(all) > usualLevels {

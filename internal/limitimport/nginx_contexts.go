@@ -100,8 +100,8 @@ func (n *nginx) serverDimension() string {
 	return n.serversBy
 }
 
-// isNamed reports whether a server has a name, and not that of requests that no other server names.
-func (s *server) isNamed() bool { return s != nil && len(s.names) > 0 && s.names[0] != "_" }
+// isNamed reports whether a server has a name. One without has the hosts that no other server names.
+func (s *server) isNamed() bool { return s != nil && len(s.names) > 0 }
 
 // settleServers gives servers their values in conditions, once it is known which of them there are. A pattern is none: a server
 // whose first name is one has a word in its place.

@@ -35,7 +35,9 @@ func (n *nginx) directive(words []nginxWord) {
 	case "server_name":
 		if n.server != nil {
 			for _, w := range words[1:] {
-				n.server.names = append(n.server.names, w.text)
+				if w.text != "_" && w.text != "" { // no host has these names
+					n.server.names = append(n.server.names, w.text)
+				}
 			}
 		}
 	case "listen":

@@ -13,7 +13,7 @@ import (
 const (
 	// maxIncludes bounds the files that include each other, as one may include itself.
 	maxIncludes = 32
-	// maxIncludedWords bounds the words of included files: a few short files that include each other several times have
+	// maxIncludedWords bounds the included files and their words: a few short files that include each other several times have
 	// as many as they like.
 	maxIncludedWords = 1_000_000
 )
@@ -91,7 +91,7 @@ func (f *nginxFiles) include(words []nginxWord, depth int) (all []nginxWord, err
 			if err != nil {
 				return nil, err
 			}
-			if f.written += len(inner); f.written > maxIncludedWords {
+			if f.written += 1 + len(inner); f.written > maxIncludedWords {
 				return nil, at(words[i].line, errIncludedWords)
 			}
 			all = append(all, inner...)
@@ -106,7 +106,7 @@ func (f *nginxFiles) named(pattern string) (files []*nginxFile) {
 	if !path.IsAbs(pattern) {
 		pattern = path.Join(path.Dir(f.files[0].name), pattern)
 	}
-	pattern = path.Clean(pattern)
+	pattern = strings.ReplaceAll(path.Clean(pattern), "[!", "[^") // as path.Match has it
 	for i := range f.files {
 		name := f.files[i].name
 		matches, err := path.Match(pattern, name)

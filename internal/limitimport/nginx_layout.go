@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -11,11 +12,14 @@ import (
 type layout struct {
 	n       *nginx
 	zones   []*zoneLimit
+	byZone  map[string]*zoneLimit
 	parts   []part
 	hosts   bool // there are sites with a host
 	pads    bool // conditions on all paths stand where a limit could be as specific as another one
 	limits  []imported
+	ranks   []rank           // of the limits
 	origins []origin         // of the limits
+	lifted  []int            // the limits that those lift which allow, or -1
 	at      map[spot][]int   // the limits of a spot
 	labels  []*area          // those that limits have a condition on
 	counted map[string][]int // the lines of the limits of a zone, but for those of parts
@@ -42,16 +46,22 @@ type origin struct {
 	burst int64
 }
 
-// maxSettled bounds the areas that limits are compared for.
-const maxSettled = 6_000_000
+// maxSettled bounds the spots that are looked at to find what decides.
+const maxSettled = 40_000_000
+
+// maxTies bounds the limits that are compared to find two that are equally specific.
+const maxTies = 5_000_000
 
 var errTooLarge = errors.New("there are too many zones, locations and exempt addresses: import the servers one by one")
 
 // settleAll makes the limits for all areas of sites.
 func (l *layout) settleAll(sites []*site) error {
 	l.at, l.counted = map[spot][]int{}, map[string][]int{}
-	l.limits, l.origins, l.labels = nil, nil, nil
-	for _, s := range sites {
+	l.limits, l.ranks, l.origins, l.lifted, l.labels = nil, nil, nil, nil, nil
+	for i, s := range sites {
+		if i > 0 && !l.hasZoneOf(s) && len(l.at) == 0 {
+			continue // no limit without a host has its requests
+		}
 		for _, a := range slices.Concat(s.areas, s.labeled) {
 			for p := noPart; p < len(l.parts); p++ {
 				if err := l.settle(a, p); err != nil {
@@ -63,6 +73,11 @@ func (l *layout) settleAll(sites []*site) error {
 	return nil
 }
 
+// hasZoneOf reports whether nginx counts requests of a site by a zone.
+func (l *layout) hasZoneOf(s *site) bool {
+	return slices.ContainsFunc(l.zones, func(z *zoneLimit) bool { return s.zones[z.zone] })
+}
+
 // settle adds limits for a part of an area unless those before decide as nginx does.
 func (l *layout) settle(a *area, p int) error {
 	z, u := l.wanted(a, p)
@@ -72,7 +87,7 @@ func (l *layout) settle(a *area, p int) error {
 	}
 	denies, right := false, true
 	for _, in := range within {
-		if l.n.compared += 1 + len(a.uses); l.n.compared > maxSettled {
+		if l.n.compared > maxSettled {
 			return errTooLarge
 		}
 		deciding, first := l.deciding(a, in, p)
@@ -84,7 +99,9 @@ func (l *layout) settle(a *area, p int) error {
 	}
 	l.name(a)
 	if z == nil || u.dry && denies {
-		l.add(a, p, l.allowing(a, p, within), origin{})
+		allow, lifted := l.allowing(a, p, within)
+		l.add(a, p, allow, origin{})
+		l.lifted[len(l.lifted)-1] = lifted
 	}
 	if z != nil {
 		own := z.limit
@@ -99,8 +116,8 @@ func (l *layout) settle(a *area, p int) error {
 
 // wanted returns the zone that nginx counts a part of an area by, and how, or nil.
 func (l *layout) wanted(a *area, p int) (*zoneLimit, use) {
-	for _, z := range l.zones {
-		if u, ok := a.uses[z.zone]; ok && (p == noPart || z.counts(l.parts[p].on)) {
+	for zone, u := range a.uses { // of those of the layout there is one at most
+		if z := l.zone(zone); z != nil && (p == noPart || z.counts(l.parts[p].on)) {
 			return z, u
 		}
 	}
@@ -117,9 +134,10 @@ func (l *layout) deciding(a, in *area, p int) (deciding, first int) {
 	}
 	for at := in; at != nil; at = at.outer {
 		for _, s := range l.spots(a, at.pattern) {
+			l.n.compared += len(parts)
 			for _, s.part = range parts {
 				for _, i := range l.at[s] {
-					if !l.limits[i].shadow && (deciding < 0 || l.limits[i].compareRank(&l.limits[deciding]) < 0) {
+					if !l.limits[i].shadow && (deciding < 0 || l.ranks[i].compare(l.ranks[deciding]) < 0) {
 						deciding = i
 					}
 					if first < 0 || l.isBefore(i, first) {
@@ -134,7 +152,7 @@ func (l *layout) deciding(a, in *area, p int) (deciding, first int) {
 
 // isBefore reports whether a limit is tried before another one.
 func (l *layout) isBefore(i, other int) bool {
-	rank := l.limits[i].compareRank(&l.limits[other])
+	rank := l.ranks[i].compare(l.ranks[other])
 	return rank < 0 || rank == 0 && l.limits[i].shadow && !l.limits[other].shadow
 }
 
@@ -165,20 +183,20 @@ func (l *layout) isRight(z *zoneLimit, u use, deciding, first int) bool {
 	return deciding >= 0 && deciding == first && l.origins[deciding] == origin{z.zone, u.burst}
 }
 
-// allowing returns a limit that allows what another one counts in an area.
-func (l *layout) allowing(a *area, p int, within []*area) imported {
-	z := l.zones[0]
+// allowing returns a limit that allows what another one counts in an area, and that one.
+func (l *layout) allowing(a *area, p int, within []*area) (allow imported, lifted int) {
 	for _, in := range within {
-		lifted, first := l.deciding(a, in, p)
+		decides, first := l.deciding(a, in, p)
+		lifted = decides
 		if lifted < 0 || l.limits[lifted].action != "" {
 			lifted = first
 		}
 		if lifted >= 0 && l.limits[lifted].action == "" {
-			z = l.zones[slices.IndexFunc(l.zones, func(z *zoneLimit) bool { return z.zone == l.origins[lifted].zone })]
 			break
 		}
 	}
-	return imported{id: z.limit.id, action: "allow", by: z.limit.by, when: z.limit.when, missing: z.limit.missing}
+	of := l.zone(l.origins[lifted].zone).limit
+	return imported{id: of.id, action: "allow", by: of.by, when: of.when, missing: of.missing}, lifted
 }
 
 // name gives an area of a location that no condition on the path can have its label, once a limit needs it.
@@ -232,31 +250,43 @@ func (l *layout) add(a *area, p int, added imported, of origin) {
 	added.when = when
 	s := spot{a.host, pattern, a.label, p}
 	l.at[s] = append(l.at[s], len(l.limits))
-	l.limits, l.origins = append(l.limits, added), append(l.origins, of)
+	l.limits, l.ranks, l.origins, l.lifted = append(l.limits, added), append(l.ranks, rankOf(&added)), append(l.origins, of), append(l.lifted, -1)
 }
 
-// ties reports whether two limits are equally specific, and have requests that are the same. All conditions of a limit are those of
-// an area, so that none does without parts, or limits without a host that have a path.
+// rank is how specific a limit is among those of its place.
+type rank struct{ conditions, exact, length int }
+
+func rankOf(l *imported) rank {
+	exact, length := l.specificity()
+	return rank{len(l.when), exact, length}
+}
+
+// compare is negative if r is that of a more specific limit.
+func (r rank) compare(other rank) int {
+	return cmp.Or(other.conditions-r.conditions, other.exact-r.exact, other.length-r.length)
+}
+
+// ties reports whether two limits are equally specific, and have requests that are the same, or whether there are too many to tell. All
+// conditions of a limit are those of an area, so that none does without parts, or limits without a host that have a path.
 func (l *layout) ties() bool {
-	type rank struct {
-		conditions, exact, length int
-		host                      string // anyHost, that of a limit, or "" for all limits
+	type among struct {
+		rank
+		host string // anyHost, that of a limit, or "" for all limits
 	}
-	of := map[rank][]*imported{}
+	of, compared := map[among][]*imported{}, 0
 	for i := range l.limits {
-		added := &l.limits[i]
-		at := rank{conditions: len(added.when)}
-		at.exact, at.length = added.specificity()
-		all, own, hostless := at, at, at
-		own.host, hostless.host = added.host(), anyHost
-		others := of[all]
-		if own != hostless {
-			others = slices.Concat(of[hostless], of[own])
+		added, r := &l.limits[i], l.ranks[i]
+		others := of[among{r, ""}]
+		host := added.host()
+		if host != anyHost {
+			others = slices.Concat(of[among{r, anyHost}], of[among{r, host}])
 		}
-		if l.n.compared += len(others); l.n.compared > maxSettled || slices.ContainsFunc(others, added.tiesIn) {
+		if compared += len(others); compared > maxTies || slices.ContainsFunc(others, added.tiesIn) {
 			return true
 		}
-		of[all], of[own] = append(of[all], added), append(of[own], added)
+		for _, key := range []among{{r, ""}, {r, host}} {
+			of[key] = append(of[key], added)
+		}
 	}
 	return false
 }

@@ -69,7 +69,7 @@ func (n *nginx) leaveOutUnused(sites []*site) {
 		switch {
 		case !r.imported || used[r]:
 		case strings.HasPrefix(r.context.location.path, "@"):
-			r.leaveOut("location %s gets requests that nginx has counted before, by the location from which they come", limit.Shorten(r.context.location.path))
+			r.leaveOut("location %s gets requests of other locations, and nginx counts those by it that it has not counted there: write limits for these", limit.Shorten(r.context.location.path))
 		case r.context.isAnswered():
 			r.leaveOut("a return answers all requests of its block, before nginx counts them")
 		default:

@@ -7,15 +7,21 @@ import (
 
 // listenOf reads the words of a listen: an address, a port or both, and default_server among what follows.
 func listenOf(words []nginxWord) listen {
-	l := listen{port: "80"}
-	address := words[0].text
-	switch i := strings.LastIndexByte(address, ':'); {
+	address, l := words[0].text, listen{}
+	switch {
 	case strings.HasPrefix(address, "unix:"):
-		l.port = address
-	case i >= 0 && !strings.HasSuffix(address, "]"):
-		l.port = address[i+1:]
+		l.at = address
 	case strings.Trim(address, "0123456789") == "":
-		l.port = address
+		l.at = "*:" + address
+	default:
+		host, port := address, "80"
+		if i := strings.LastIndexByte(address, ':'); i >= 0 && !strings.HasSuffix(address, "]") {
+			host, port = address[:i], address[i+1:]
+		}
+		if host == "0.0.0.0" || host == "[::]" { // a server with both has one of them as a rule
+			host = "*"
+		}
+		l.at = host + ":" + port
 	}
 	for _, w := range words[1:] {
 		l.isDefault = l.isDefault || w.text == "default_server" || w.text == "default"
@@ -23,10 +29,10 @@ func listenOf(words []nginxWord) listen {
 	return l
 }
 
-// ports returns where a server listens, which is port 80 unless it says so.
+// ports returns the addresses and ports where a server listens, which is port 80 unless it says so.
 func (s *server) ports() []listen {
 	if len(s.listens) == 0 {
-		return []listen{{port: "80"}}
+		return []listen{{at: "*:80"}}
 	}
 	return s.listens
 }
@@ -41,8 +47,8 @@ func (n *nginx) dropHostless() {
 			continue
 		}
 		for _, l := range c.server.ports() {
-			if defaults[l.port] == nil || l.isDefault && !said[l.port] {
-				defaults[l.port], said[l.port] = c, l.isDefault
+			if defaults[l.at] == nil || l.isDefault && !said[l.at] {
+				defaults[l.at], said[l.at] = c, l.isDefault
 			}
 		}
 	}
@@ -52,8 +58,8 @@ func (n *nginx) dropHostless() {
 			continue
 		}
 		ports := c.server.ports()
-		if !slices.ContainsFunc(ports, func(l listen) bool { return defaults[l.port] == c }) {
-			dropped[c.server] = defaults[ports[0].port]
+		if !slices.ContainsFunc(ports, func(l listen) bool { return defaults[l.at] == c }) {
+			dropped[c.server] = defaults[ports[0].at]
 			if !c.returns {
 				n.servers--
 			}
@@ -63,7 +69,7 @@ func (n *nginx) dropHostless() {
 	n.requests = slices.DeleteFunc(n.requests, func(r limitRequest) bool {
 		first := dropped[r.server]
 		if first != nil {
-			n.remark(r.line, "limit_req is not imported: nginx gives its server, which has no name, no request: that on line %d is the default server of its port", first.line)
+			n.remark(r.line, "limit_req is not imported: nginx gives its server, which has no name, no request: that on line %d is the default server of its address and port", first.line)
 		}
 		return first != nil
 	})

@@ -12,8 +12,9 @@ import (
 type site struct {
 	host    string // its value in conditions, or "" for the hosts that no other site has
 	servers []*siteServer
-	areas   []*area // of paths, outer ones first
-	labeled []*area // of locations that no condition on the path can have
+	areas   []*area         // of paths, outer ones first
+	labeled []*area         // of locations that no condition on the path can have
+	zones   map[string]bool // by which nginx counts some of its requests
 }
 
 // siteServer is a server, with its locations by their paths.
@@ -66,6 +67,14 @@ func (n *nginx) findSites() ([]*site, error) {
 	}
 	if len(first.servers) == 0 {
 		n.shareUses(sites)
+	}
+	for _, s := range sites {
+		s.zones = map[string]bool{}
+		for _, a := range slices.Concat(s.areas, s.labeled) {
+			for zone := range a.uses {
+				s.zones[zone] = true
+			}
+		}
 	}
 	return sites, nil
 }
@@ -255,7 +264,7 @@ func usesOf(c *nginxContext, byContext map[*nginxContext][]*limitRequest) map[st
 func (n *nginx) addLabeled(s *site, of *siteServer, c *nginxContext, byContext map[*nginxContext][]*limitRequest) {
 	a := &area{host: s.host, context: c, uses: usesOf(c, byContext)}
 	for at := c.outer; at != nil && at.name == "location"; at = at.outer {
-		if pattern, ok := at.location.pattern(); ok && pattern != "/*" && !at.isInsideRegexp() {
+		if pattern, ok := at.location.pattern(); ok && pattern != "/*" && len(pattern) <= maxPattern && !at.isInsideRegexp() {
 			a.pattern = pattern
 			break
 		}

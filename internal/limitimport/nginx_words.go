@@ -53,8 +53,9 @@ func nginxWords(text string, line int) (words []nginxWord, err error) {
 			line += strings.Count(text[i:end], "\n")
 			i = end + 1
 		default:
-			end := i
-			for end < len(text) && !endsWord(text, end) {
+			end, inName := i, false
+			for end < len(text) && !endsWord(text, end, inName) {
+				inName = inName || text[end] == '{'
 				if text[end] == '\\' {
 					end++
 				}
@@ -68,15 +69,15 @@ func nginxWords(text string, line int) (words []nginxWord, err error) {
 	return words, nil
 }
 
-// endsWord reports whether a word ends before a byte. The { of ${name} is part of it.
-func endsWord(text string, i int) bool {
+// endsWord reports whether a word ends before a byte. The { of ${name} is part of it, and so is each } behind one: inName.
+func endsWord(text string, i int, inName bool) bool {
 	switch text[i] {
 	case ' ', '\t', '\r', '\n', ';':
 		return true
 	case '{':
-		return text[i-1] != '$'
+		return i == 0 || text[i-1] != '$'
 	case '}':
-		return !strings.Contains(text[strings.LastIndexAny(text[:i], " \t\r\n;")+1:i], "${")
+		return !inName
 	}
 	return false
 }
