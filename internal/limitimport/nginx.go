@@ -130,6 +130,7 @@ type nginx struct {
 	context   *nginxContext
 	contexts  []*nginxContext // all contexts
 	answering []answering
+	passing   []answering          // what sends requests to another location
 	serversBy string               // the dimension of conditions on servers, "" until it is needed
 	maps      map[string]*nginxMap // by the variable
 	labels    names                // of locations that no condition on the path can have
@@ -140,7 +141,7 @@ type nginx struct {
 	taken      names
 }
 
-// answering is a return or rewrite that answers some requests of a context before limit_req count them.
+// answering is a return or rewrite that answers some requests of a context before limit_req count them, or sends them on.
 type answering struct {
 	context *nginxContext
 	line    int

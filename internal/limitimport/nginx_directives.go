@@ -26,6 +26,8 @@ func (n *nginx) directive(words []nginxWord) {
 		n.answers(line)
 	case "rewrite":
 		n.redirects(words)
+	case "try_files":
+		n.passes(words)
 	case "limit_req_zone":
 		n.zone(words)
 	case "limit_req":
@@ -119,12 +121,22 @@ func (n *nginx) redirects(words []nginxWord) {
 			last = "redirect"
 		}
 	}
-	if last == "redirect" || last == "permanent" {
-		c := n.context
-		if c.name == "if" {
-			c = c.outer
-		}
+	c := n.context
+	if c.name == "if" {
+		c = c.outer
+	}
+	switch {
+	case last == "redirect" || last == "permanent":
 		n.answering = append(n.answering, answering{c, words[0].line})
+	case last != "break":
+		n.passing = append(n.passing, answering{c, words[0].line})
+	}
+}
+
+// passes notes that try_files sends requests on, where its last word is no status.
+func (n *nginx) passes(words []nginxWord) {
+	if last := words[len(words)-1].text; len(words) > 2 && !strings.HasPrefix(last, "=") {
+		n.passing = append(n.passing, answering{n.context, words[0].line})
 	}
 }
 
