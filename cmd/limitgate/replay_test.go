@@ -62,6 +62,7 @@ plans:
 			t.Fatal(err)
 		}
 	}
+	const tenant = "every request is of the tenant web, and limits of plans count by tenant: --tenant TEMPLATE says what of a line is the tenant, such as {host}, the address, as its lines have no users and no queries"
 	const key = "no request has x_api_key, which limits key-api and key-day need: --dim x_api_key=TEMPLATE"
 	const path = "no request has path, which limit path needs: --dim path={path}"
 	const device = "no request has device, so that requests share the bucket of those without it: --dim device=TEMPLATE"
@@ -70,7 +71,7 @@ plans:
 		want []string
 		not  string
 	}{
-		{nil, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has session"},
+		{nil, []string{"WARNING: " + tenant + "\n", "WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has session"},
 		{[]string{"--compare", limits}, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n", "WARNING: " + device + "\n"}, "region"},
 		{[]string{"--limits", byUser}, []string{"WARNING: no request has user, which limit user needs: the lines of the log have no user; --dim user=TEMPLATE takes it from another field, such as {query:user}\n"}, "user={user}"},
 		{[]string{"--json"}, []string{`"` + key + `"`, `"` + path + `"`}, "region"},

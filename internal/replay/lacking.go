@@ -23,7 +23,7 @@ const manyLack = 10
 // lacking counts the lines that have no value for a template.
 type lacking struct {
 	requests, tenant, op, ip int64
-	user                     int64 // lines without a user, whatever the template of the tenant
+	user, query              int64 // lines without a user, or without a query, whatever the templates
 	dims                     map[string]int64
 	// routes has the ops of each route that are paths of it, ops many in all.
 	routes map[string]map[string]bool
@@ -194,6 +194,19 @@ func (l *lacking) has(name string, opts *Options) bool {
 		}
 	}
 	return false
+}
+
+// tenantFields returns fields of the log that may have tenants, for advice.
+func (l *lacking) tenantFields() string {
+	switch user, query := l.user < l.requests, l.query < l.requests; {
+	case user && query:
+		return "{user} or {query:key}"
+	case user:
+		return "{user}"
+	case query:
+		return "{query:key}"
+	}
+	return "{host}, the address, as its lines have no users and no queries"
 }
 
 // needs returns the end of a warning with the limits that need a dimension.

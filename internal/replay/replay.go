@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/accesslog"
@@ -245,6 +246,9 @@ func (s *source) request(e *accesslog.Entry) limit.Request {
 	}
 	if e.User == "" || e.User == noWord {
 		s.lacking.user++
+	}
+	if !strings.Contains(e.Target, "?") {
+		s.lacking.query++
 	}
 	s.lacking.addOp(req.Op)
 	if addr, err := netip.ParseAddr(e.RemoteAddr); err == nil && addr.Zone() == "" {

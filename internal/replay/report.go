@@ -294,7 +294,7 @@ func (t *tally) finish(s *source) *Report {
 	if r.Foreign > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by limits that are not in this file", r.Foreign))
 	}
-	r.Warnings = append(r.Warnings, t.seen.noTenant(t.set, &s.opts)...)
+	r.Warnings = append(r.Warnings, t.seen.noTenant(t.set, &s.opts, &s.lacking)...)
 	for _, name := range slices.Sorted(maps.Keys(t.undeclared)) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d requests have a value of %s that the limits file does not declare, which counts as a missing one", t.undeclared[name], r.Requests, name))
 	}

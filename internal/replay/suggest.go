@@ -68,11 +68,7 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 	file := fmt.Sprintf("# Requests: %d, from %s to %s. The limits are twice what the busiest bucket had in a\n# minute, and in the shadow: they deny nothing until mode: enforce.\n",
 		counted[0].total, stamp(&from), stamp(&s.clock))
 	if opts.Tenant.String() == DefaultTenant {
-		such := "{query:key}"
-		if s.lacking.user < s.lacking.requests {
-			such = "{user}"
-		}
-		file += "# All of them count as one tenant, " + DefaultTenant + ": --tenant TEMPLATE says what of a line is the tenant, such as " + such + ".\n"
+		file += "# All of them count as one tenant, " + DefaultTenant + ": --tenant TEMPLATE says what of a line is the tenant, such as " + s.lacking.tenantFields() + ".\n"
 	}
 	return []byte(file + "version: 1\ndefault_plan: default\nplans:\n  default:\n" + orEmpty(plan.String(), "    ") + "shared:\n" + orEmpty(shared.String(), "  ")), nil
 }

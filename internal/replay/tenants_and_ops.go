@@ -42,15 +42,15 @@ func (s *seen) add(set *limit.Set, req *limit.Request) {
 
 // noTenant returns a warning if all requests are of one tenant though limits count by it, or if the file lists tenants and none
 // of them occurs.
-func (s *seen) noTenant(set *limit.Set, opts *Options) []string {
+func (s *seen) noTenant(set *limit.Set, opts *Options, lacking *lacking) []string {
 	tenant := opts.Tenant.String()
 	switch {
 	case set.Tenants() == 0 && tenant == DefaultTenant && set.Plans() > 0:
-		return oneTenant("limits of plans count by tenant")
+		return oneTenant("limits of plans count by tenant", lacking)
 	case set.Tenants() == 0 || s.listed || s.tenant == "":
 		return nil
 	case tenant == DefaultTenant:
-		return oneTenant("no listed tenant occurs")
+		return oneTenant("no listed tenant occurs", lacking)
 	}
 	plan := "the default plan"
 	if set.Plan(s.tenant) == "" {
@@ -60,8 +60,8 @@ func (s *seen) noTenant(set *limit.Set, opts *Options) []string {
 }
 
 // oneTenant returns the warning that all requests are of one tenant.
-func oneTenant(and string) []string {
-	return []string{fmt.Sprintf("every request is of the tenant %s, and %s: --tenant TEMPLATE says what of a line is the tenant, such as {user} or {query:key}", DefaultTenant, and)}
+func oneTenant(and string, lacking *lacking) []string {
+	return []string{fmt.Sprintf("every request is of the tenant %s, and %s: --tenant TEMPLATE says what of a line is the tenant, such as %s", DefaultTenant, and, lacking.tenantFields())}
 }
 
 // otherOps returns a warning for each limit without a request whose condition on the op is another spelling of an op of the log.
