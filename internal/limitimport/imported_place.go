@@ -99,8 +99,8 @@ func (c condition) network() (netip.Prefix, bool) {
 	return network, err == nil
 }
 
-// length returns how specific a condition is: the bits of a network, or the bytes of another pattern. One that another includes
-// is longer.
+// length returns the bits of a network, or the bytes of another pattern. Of two on one dimension that differ, one that the other
+// includes is not shorter.
 func (c condition) length() int {
 	if network, ok := c.network(); ok {
 		return network.Bits()

@@ -58,9 +58,13 @@ var errTooLarge = errors.New("there are too many zones, locations and exempt add
 func (l *layout) settleAll(sites []*site) error {
 	l.at, l.counted = map[spot][]int{}, map[string][]int{}
 	l.limits, l.ranks, l.origins, l.lifted, l.labels = nil, nil, nil, nil, nil
+	hostless := 0 // limits without a host
 	for i, s := range sites {
-		if i > 0 && !l.hasZoneOf(s) && len(l.at) == 0 {
-			continue // no limit without a host has its requests
+		if i == 1 {
+			hostless = len(l.limits)
+		}
+		if i > 0 && !l.hasZoneOf(s) && hostless == 0 {
+			continue // no limit has its requests
 		}
 		for _, a := range slices.Concat(s.areas, s.labeled) {
 			for p := noPart; p < len(l.parts); p++ {
@@ -81,12 +85,8 @@ func (l *layout) hasZoneOf(s *site) bool {
 // settle adds limits for a part of an area unless those before decide as nginx does.
 func (l *layout) settle(a *area, p int) error {
 	z, u := l.wanted(a, p)
-	within := a.within
-	if a.label == "" && a.within == nil {
-		within = []*area{a}
-	}
 	denies, right := false, true
-	for _, in := range within {
+	for _, in := range a.paths() {
 		if l.n.compared > maxSettled {
 			return errTooLarge
 		}
@@ -97,9 +97,9 @@ func (l *layout) settle(a *area, p int) error {
 	if right {
 		return nil
 	}
-	l.name(a)
+	l.label(a)
 	if z == nil || u.dry && denies {
-		allow, lifted := l.allowing(a, p, within)
+		allow, lifted := l.allowing(a, p)
 		l.add(a, p, allow, origin{})
 		l.lifted[len(l.lifted)-1] = lifted
 	}
@@ -184,8 +184,8 @@ func (l *layout) isRight(z *zoneLimit, u use, deciding, first int) bool {
 }
 
 // allowing returns a limit that allows what another one counts in an area, and that one.
-func (l *layout) allowing(a *area, p int, within []*area) (allow imported, lifted int) {
-	for _, in := range within {
+func (l *layout) allowing(a *area, p int) (allow imported, lifted int) {
+	for _, in := range a.paths() {
 		decides, first := l.deciding(a, in, p)
 		lifted = decides
 		if lifted < 0 || l.limits[lifted].action != "" {
@@ -199,8 +199,8 @@ func (l *layout) allowing(a *area, p int, within []*area) (allow imported, lifte
 	return imported{id: of.id, action: "allow", by: of.by, when: of.when, missing: of.missing}, lifted
 }
 
-// name gives an area of a location that no condition on the path can have its label, once a limit needs it.
-func (l *layout) name(a *area) {
+// label gives an area of a location that no condition on the path can have its label, once a limit of some layout needs it.
+func (l *layout) label(a *area) {
 	if a.within == nil {
 		return
 	}

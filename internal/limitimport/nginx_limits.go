@@ -12,14 +12,14 @@ import (
 
 // readLimits reads the limit of each limit_req.
 func (n *nginx) readLimits() {
-	type use struct {
+	type statement struct {
 		context *nginxContext
 		zone    string
 	}
-	first := map[use]int{} // the line
+	first := map[statement]int{} // the line
 	for i := range n.requests {
 		r := &n.requests[i]
-		of := use{r.context, r.zone}
+		of := statement{r.context, r.zone}
 		if r.imported = n.read(r); r.imported && first[of] > 0 {
 			r.leaveOut("zone %s stands in its block on line %d already, and nginx refuses that", limit.Shorten(r.zone), first[of])
 		}

@@ -32,8 +32,16 @@ type area struct {
 	outer   *area  // with the next shorter pattern that has its paths; nil for all paths
 	context *nginxContext
 	label   string  // of the location, or ""
-	within  []*area // of a labeled one: the areas of paths in which nginx may give it requests
+	within  []*area // of a labeled one: the areas of paths in which nginx may give it requests; nil of an area of paths
 	uses    map[string]use
+}
+
+// paths returns the areas of paths that have requests of an area.
+func (a *area) paths() []*area {
+	if a.within == nil {
+		return []*area{a}
+	}
+	return a.within
 }
 
 // use is how nginx counts the requests of an area by a zone.
