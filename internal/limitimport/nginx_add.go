@@ -25,6 +25,7 @@ func (n *nginx) addLimits() error {
 		}
 	}
 	n.remarkRequests()
+	n.remarkDelays()
 	n.remarkConditions(all, sites)
 	n.remarkShared(all)
 	n.remarkExcluded(all)
@@ -43,6 +44,20 @@ func (n *nginx) remarkRequests() {
 		for _, text := range r.said {
 			n.remark(r.line, "%s", text)
 		}
+	}
+}
+
+// remarkDelays remarks once on bursts that nginx holds back.
+func (n *nginx) remarkDelays() {
+	var lines []int
+	for i := range n.requests {
+		if r := &n.requests[i]; r.imported && r.delays && r.burst > 0 {
+			lines = append(lines, r.line)
+		}
+	}
+	if len(lines) > 0 {
+		slices.Sort(lines)
+		n.remark(lines[0], "nginx holds requests of a burst back, where nodelay is missing, as on %s; here those of the burst are admitted at once, and more are denied with the time to try again", listOfLines(lines))
 	}
 }
 
@@ -110,7 +125,7 @@ func (n *nginx) remarkShared(all []*layout) {
 				continue
 			}
 			slices.Sort(lines)
-			n.remark(lines[0], "the requests that nginx counts by zone %s share its units; here %d limits (limit_req on %s) count some of them each, so that they admit more together; where that matters, give each a part of the rate", limit.Shorten(z.zone), len(lines), listOfLines(lines))
+			n.remark(lines[0], "all requests that nginx counts by zone %s share its units; here %d kinds of them have units of their own (limit_req on %s), so that they admit more together; where that matters, give each a part of the rate", limit.Shorten(z.zone), len(lines), listOfLines(lines))
 		}
 	}
 }

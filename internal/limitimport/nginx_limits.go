@@ -48,9 +48,6 @@ func (n *nginx) read(r *limitRequest) bool {
 	if slices.Contains(r.limit.by, "ip") {
 		r.remarkOnce(prefixText, "nginx")
 	}
-	if r.delays && r.burst > 0 {
-		r.remarkOnce("nginx holds requests of a burst back, unless nodelay is set; here those of the burst are admitted at once, and more are denied with the time to try again")
-	}
 	return true
 }
 
