@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"regexp"
 )
@@ -18,3 +19,12 @@ func LooksLikeCode(content []byte) bool {
 
 // ErrCode is the error of a file for which LooksLikeCode is true.
 var ErrCode = errors.New("it is the source code of a program: limits in code are moved by hand, see docs/moving")
+
+// LooksLikeLog reports whether content begins with a line of an access log.
+func LooksLikeLog(content []byte) bool {
+	line, _, _ := bytes.Cut(content[:min(len(content), maxCodeBytes)], []byte("\n"))
+	return looksLikeLog.Match(line)
+}
+
+// ErrLog is the error of a file for which LooksLikeLog is true.
+var ErrLog = errors.New("it is a log: limitgate limits suggest writes limits for one, and limitgate replay shows what limits do to it")

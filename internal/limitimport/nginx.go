@@ -23,18 +23,8 @@ func Nginx(content []byte) (Result, error) {
 		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
 	}
 	n := newNginx()
-	err = n.file(words)
-	if errors.Is(err, errNginxEnd) && bytes.Contains(content, []byte("_format_version:")) {
-		err = fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
-	}
-	if errors.Is(err, errNginxEnd) && limitsFile.Match(content) {
-		err = fmt.Errorf("%w; it looks like a limits file: limitgate limits lint FILE", err)
-	}
-	if errors.Is(err, errNginxEnd) && config.LooksLikeCode(content) {
-		err = config.ErrCode
-	}
-	if err != nil {
-		return Result{}, err
+	if err := n.file(words); err != nil {
+		return Result{}, explainNone(content, err)
 	}
 	n.remarkUnused(unused)
 	n.dropUnreached()
@@ -49,6 +39,23 @@ func Nginx(content []byte) (Result, error) {
 		return Result{}, err
 	}
 	return n.result(), nil
+}
+
+// explainNone returns the error of a content that could not be read, and says what it is if it is none of nginx.
+func explainNone(content []byte, err error) error {
+	switch {
+	case !errors.Is(err, errNginxEnd):
+		return err
+	case config.LooksLikeLog(content):
+		return config.ErrLog
+	case config.LooksLikeCode(content):
+		return config.ErrCode
+	case limitsFile.Match(content):
+		return fmt.Errorf("%w; it looks like a limits file: limitgate limits lint FILE", err)
+	case bytes.Contains(content, []byte("_format_version:")):
+		return fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
+	}
+	return err
 }
 
 // newNginx returns a configuration without directives.
