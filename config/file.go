@@ -58,6 +58,9 @@ func nearFile(path string) string {
 	return ""
 }
 
+// limitsEndings are those of limits files, as endingOf returns them.
+var limitsEndings = []string{".yaml", ".json"}
+
 // nearName returns the name of a file that is nearly another one, their endings aside, or "". Of several endings it
 // is the nearest.
 func nearName(name string, names []string) string {
@@ -66,7 +69,8 @@ func nearName(name string, names []string) string {
 	ending := endingOf(name)
 	for _, other := range names {
 		stem := stemOf(other)
-		if ending != "" && endingOf(other) != ending && stem != stemOf(name) {
+		differs := ending != "" && endingOf(other) != ending
+		if differs && (stem != stemOf(name) || slices.Contains(limitsEndings, ending) && !slices.Contains(limitsEndings, endingOf(other))) {
 			continue // a file of another kind
 		}
 		byStem[stem] = append(byStem[stem], other)

@@ -38,6 +38,7 @@ var mistakes = []struct {
 	{args: "--instances 100001", want: "flag --instances: 100001 is out of bounds; it must be from 1 to 100000"},
 	{args: "--instances 99999999999999999999", want: "flag --instances: 99999999999999999999 is out of bounds; it must be from 1 to 100000"},
 	{args: "--instances 1e3", want: `flag --instances: "1e3" is not a whole number; write it in digits only, for example 1`},
+	{args: "--redis-db 1", want: "flag --redis-db: unknown flag; a database of Redis is named with its address: --redis=redis://HOST:PORT/1"},
 	{args: "--privacy-ipv6-prefix 129", want: "flag --privacy-ipv6-prefix: 129 is out of bounds; it must be from 1 to 128"},
 	{environ: "LIMITGATE_PPROF=1", want: `env LIMITGATE_PPROF: "1" is not a switch; write true or false`},
 	{args: "--log-level loud", want: `flag --log-level: "loud" is none of the choices; write debug, info, warn or error`},

@@ -31,7 +31,14 @@ var (
 	flagsOfAddress  = []string{"--listen", "--addr", "--redis"}
 	flagsOfPassword = []string{"--password-file", "--redis-password-file"}
 	flagOfRedis     = []string{"--redis"}
+	flagsOfDatabase = []string{"--db", "--database", "--redis-db", "--redis-database", "--redis-index"}
 )
+
+// DatabaseFlag is the advice for a flag for which IsDatabaseFlag is true.
+const DatabaseFlag = "a database of Redis is named with its address: --redis=redis://HOST:PORT/1"
+
+// IsDatabaseFlag reports whether an unknown flag names a database of Redis in other programs.
+func IsDatabaseFlag(flag string) bool { return slices.Contains(flagsOfDatabase, flag) }
 
 // MeantFlag returns the flag of those of a command that an unknown flag most likely means, or "".
 func MeantFlag(unknown string, flags []string) string {

@@ -41,6 +41,22 @@ func wrongArguments(fs *flag.FlagSet, flags []string, wanted ...string) string {
 	return ""
 }
 
+// tookLast says that a flag in front of the last argument took that as its value, or returns "".
+func tookLast(fs *flag.FlagSet, args []string) string {
+	if fs.NArg() > 0 || len(args) < 2 {
+		return ""
+	}
+	name := strings.TrimLeft(args[len(args)-2], "-")
+	f := fs.Lookup(name)
+	if f == nil || name == args[len(args)-2] {
+		return ""
+	}
+	if is, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && is.IsBoolFlag() {
+		return ""
+	}
+	return fmt.Sprintf(": --%s took %s as its value", name, config.Quote(args[len(args)-1]))
+}
+
 // flagsWithoutValue returns those of some flags that have no value.
 func flagsWithoutValue(fs *flag.FlagSet, names []string) (missing []string) {
 	given := map[string]bool{}

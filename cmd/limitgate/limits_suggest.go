@@ -36,7 +36,7 @@ func runSuggest(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	if fs.NArg() != 1 {
-		fmt.Fprintf(env.stderr, "limitgate limits suggest: %s: limitgate limits suggest access.log > limits.yaml\n", wrongArguments(fs, nil, "log"))
+		fmt.Fprintf(env.stderr, "limitgate limits suggest: %s%s: limitgate limits suggest access.log > limits.yaml\n", wrongArguments(fs, nil, "log"), tookLast(fs, args))
 		return exitUsage
 	}
 	opts := replay.Options{Sort: *sort}

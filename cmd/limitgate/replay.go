@@ -75,7 +75,7 @@ func runReplay(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	if wrong := wrongArguments(fs, []string{"limits"}, "log"); wrong != "" {
-		fmt.Fprintf(env.stderr, "limitgate replay: %s: %s\n", wrong, replayExample)
+		fmt.Fprintf(env.stderr, "limitgate replay: %s%s: %s\n", wrong, tookLast(fs, args), replayExample)
 		return exitUsage
 	}
 	log := fs.Arg(0)

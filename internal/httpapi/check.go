@@ -60,6 +60,11 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, below, query []byte) {
 		return
 	}
 	s.fields(ctx, &a.Decision)
+	if a.Allowed && len(below) > 0 && string(args[opIndex-1]) == anonymous && isCheckInJSON(ctx) {
+		s.warnings.misdirected()
+		s.write(ctx, fasthttp.StatusOK, "text/plain; charset=utf-8", fmt.Appendf(nil, misdirected, args[opIndex-1], args[opIndex]))
+		return
+	}
 	switch {
 	case a.Allowed && string(args[opIndex]) == noOp:
 		s.write(ctx, fasthttp.StatusOK, "text/plain; charset=utf-8", fmt.Appendf(nil, checkWithoutOp, args[opIndex-1]))
@@ -79,6 +84,19 @@ const (
 	// checkWithoutOp is the body of the answer to a request without an op, for people: gateways read the status.
 	checkWithoutOp = "admitted: tenant %s, no op. A gateway sends a path, and a check in JSON goes to /v1/check.\n"
 )
+
+// misdirected is the body of the answer to a request with a check in JSON as its body, for people.
+const misdirected = "admitted: tenant %s, op %s. The path of a gateway's client stands behind /check; a check in JSON goes to /v1/check.\n"
+
+// maxLooked bounds the bytes of a body that isCheckInJSON looks at.
+const maxLooked = 4096
+
+// isCheckInJSON reports whether the body of a request is most likely a check for /v1/check.
+func isCheckInJSON(ctx *fasthttp.RequestCtx) bool {
+	body := ctx.Request.Body()
+	body = body[:min(len(body), maxLooked)]
+	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && bytes.Contains(body, []byte(`"tenant"`))
+}
 
 // parameters are the query of /check.
 type parameters struct {

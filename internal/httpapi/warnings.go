@@ -8,8 +8,8 @@ import (
 // warnings logs mistakes of a gateway's configuration once each: the requests show them. No message
 // has anything that a client sent.
 type warnings struct {
-	log                                              *slog.Logger
-	onAuto, onNoPath, onRefused, onCost, onUntrusted sync.Once
+	log                                                             *slog.Logger
+	onAuto, onNoPath, onRefused, onCost, onUntrusted, onMisdirected sync.Once
 }
 
 // auto warns that a client may be able to choose its op.
@@ -24,6 +24,13 @@ func (w *warnings) noPath(g Gateway) {
 	w.onNoPath.Do(func() {
 		_, uris := g.headers()
 		w.log.Warn("a request at /check has no op, because the gateway sends no path", "gateway", g.String(), "headers", uris, "advice", "a check with a JSON body goes to /v1/check")
+	})
+}
+
+// misdirected warns that a check in JSON is taken for the request of a gateway's client.
+func (w *warnings) misdirected() {
+	w.onMisdirected.Do(func() {
+		w.log.Warn("a request below /check has no tenant, and a check in JSON as its body", "advice", "a check in JSON goes to /v1/check, and a gateway says by ?tenant= or a user what the tenant is")
 	})
 }
 

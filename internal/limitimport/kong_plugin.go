@@ -25,7 +25,7 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	}
 	config := value(n, "config")
 	k.remarkTypos(config)
-	if !slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return scalar(config, w.name) != "" }) {
+	if !slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return isSet(config, w.name) }) {
 		k.remark(n.Line, "a plugin is not imported: its config has none of second, minute, hour, day, month and year")
 		return
 	}
@@ -198,6 +198,9 @@ func (k *kong) isClosed(config *yaml.Node) bool {
 func (k *kong) windows(p kongPlugin, config *yaml.Node, l imported) {
 	for _, w := range kongWindows {
 		text := scalar(config, w.name)
+		if text == "" && isSet(config, w.name) {
+			k.remark(p.line, "%s is not imported: it is a list or a mapping, and no whole number above zero", w.name)
+		}
 		if text == "" {
 			continue
 		}

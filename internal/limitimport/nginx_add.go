@@ -77,7 +77,7 @@ func (n *nginx) remarkConditions(all []*layout, sites []*site) {
 		}
 	}
 	if line := dimensions["path"]; line > 0 {
-		n.remark(line, "locations are conditions on path: services send DIM path with the path of the request")
+		n.remark(line, "locations are conditions on path: services send DIM path with the path of the request, of a longer one its first 256 bytes")
 	}
 	if line := dimensions[n.serverDimension()]; line > 0 {
 		n.remark(line, "%s", n.serversText(sites[0]))

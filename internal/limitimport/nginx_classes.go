@@ -267,14 +267,17 @@ func (n *nginx) setGroups(all []*layout) {
 	}
 }
 
-// remarkExcluded remarks on exempt requests that count here.
+// remarkExcluded remarks on exempt requests: those of methods, and those that count here.
 func (n *nginx) remarkExcluded(all []*layout) {
 	for _, l := range all {
 		for _, z := range l.zones {
+			m := z.first.exempting
+			if len(z.exempt) > 0 && z.exempt[0].on.dimension == "op" {
+				n.remark(z.first.line, "$%s is empty for some methods, by the map on line %d: limits that admit them are of ops that begin with one, such as \"GET /login\"", limit.Shorten(z.first.variable), m.line)
+			}
 			if z.why == "" {
 				continue
 			}
-			m := z.first.exempting
 			text := fmt.Sprintf("$%s is the address of the client or empty, by the map on line %d; here requests for which it is empty count too: %s", limit.Shorten(z.first.variable), m.line, z.why)
 			if z.alone {
 				text += n.countBy(l, z)

@@ -38,7 +38,7 @@ func (n *nginx) key(r *limitRequest, z *zone) bool {
 		l.missing = "share"
 	}
 	for _, name := range sent {
-		r.remarkOnce("services send DIM %s with what nginx has in $%s; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", n.isFilled(name)))
+		r.remarkOnce("services send DIM %s with what nginx has in $%s, or a hash of it beyond 256 bytes; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", n.isFilled(name)))
 	}
 	if l.missing == "share" && !filled {
 		r.remark("nginx counts no request for which key %s is empty; here these requests share a bucket", limit.Shorten(z.key))
@@ -100,6 +100,9 @@ func (n *nginx) noteVariable(dimension, name string, seen map[string]bool) {
 	}
 	seen[name] = true
 	m := n.maps[name]
+	if slices.Contains(queryVariables, name) {
+		n.hash(dimension)
+	}
 	if m == nil {
 		if len(seen) > 1 || isRequestField(name) { // a map reads it, or it is a header
 			n.noteHeader(dimension, name)
@@ -114,6 +117,9 @@ func (n *nginx) noteVariable(dimension, name string, seen map[string]bool) {
 		}
 	}
 }
+
+// queryVariables are variables with the query of a request, which may have secrets.
+var queryVariables = []string{"request_uri", "args", "query_string", "request"}
 
 // newDimension returns a dimension that is not used yet, by the name of a field of the request if a variable is one.
 // $http_ip is not the address of the client, nor $http_host the host: that one is in small letters and has no port.
