@@ -118,6 +118,11 @@ func (d *limitsDecoder) isNew(n *yaml.Node, field, format string) bool {
 }
 
 func (d *limitsDecoder) decode(content []byte) {
+	if LooksLikeLog(content) {
+		d.unreadable = true
+		d.fail(&yaml.Node{Line: 1}, "", isLog)
+		return
+	}
 	root, ok := d.document(content)
 	if !ok {
 		d.unreadable = true
@@ -158,7 +163,7 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 		return "this is a snapshot of a table of limits, and no limits file: limitgate serve --limits dynamodb://TABLE --limits-snapshot " + plain(d.doc.File)
 	}
 	if root.Kind == yaml.ScalarNode && looksLikeLog.MatchString(root.Value) {
-		return "this is a log, and no limits file: limitgate replay --limits limits.yaml access.log"
+		return isLog
 	}
 	if root.Kind == yaml.ScalarNode && strings.Contains(root.Value, "limit_req") {
 		return "this is a configuration of nginx: limitgate limits import nginx " + plain(d.doc.File)
@@ -190,6 +195,9 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	}
 	return ""
 }
+
+// isLog is the error of a log in the place of a limits file.
+const isLog = "this is a log, and no limits file: limitgate replay --limits limits.yaml access.log"
 
 // looksLikeLog matches a line of an access log: a request in quotes, as in the common formats.
 var looksLikeLog = regexp.MustCompile(`"(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) \S+(?: HTTP/[0-9.]+)?"`)

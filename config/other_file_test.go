@@ -29,6 +29,26 @@ func TestOtherFile(t *testing.T) {
 	}
 }
 
+// TestLogInPlaceOfLimits: a log is named as one, whatever its later lines are, and a limits file is none.
+func TestLogInPlaceOfLimits(t *testing.T) {
+	common := `203.0.113.35 - - [02/Mar/2026:09:00:00 +0000] "GET /a HTTP/1.1" 200 7 "-" "x"`
+	for content, want := range map[string]bool{
+		common + "\n" + common + "\n{\"json\": tru\n": true,
+		common + "\n    Caused by: x: y\n":            true,
+		`{"time_iso8601":"2026-03-02T09:00:01+00:00","remote_addr":"203.0.113.7","request_uri":"/x"}` + "\n": true,
+		`2026/03/02 09:00:00 [error] 12#12: *1 limiting requests, excess: 5.6 by zone "x"` + "\n":            true,
+		"#Version: 1.0\n#Fields: date time\n": true,
+		`{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant], when: {op: "GET /x"}, rate: 1/s}]}}`: false,
+		`{"version": 1, "shared": [{"id": "a", "by": ["ip"], "when": {"op": "GET /x"}, "rate": "1/s"}]}`:      false,
+		`shared: [{id: a, by: [ip], when: {op: "GET /x"}, rate: 1/s}]` + "\nversion: 1\n":                     false,
+	} {
+		_, _, err := ParseLimits("x.yaml", []byte(content), limit.CompileOptions{})
+		if got := err != nil && err.Error() == "x.yaml:1: this is a log, and no limits file: limitgate replay --limits limits.yaml access.log"; got != want || !want && err != nil {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
 // TestEmptyExtensions: the advice about an empty file is for its own kind.
 func TestEmptyExtensions(t *testing.T) {
 	const want = "x.yaml:1: the file is empty: write version: 1 and domains, as in docs/envoy.md"

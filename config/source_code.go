@@ -2,8 +2,10 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 )
 
 // codeLine matches a line that begins a file in JavaScript, TypeScript, Go, Python, Ruby, PHP, Java or C, and no line of YAML.
@@ -20,10 +22,24 @@ func LooksLikeCode(content []byte) bool {
 // ErrCode is the error of a file for which LooksLikeCode is true.
 var ErrCode = errors.New("it is the source code of a program: limits in code are moved by hand, see docs/moving")
 
-// LooksLikeLog reports whether content begins with a line of an access log.
+// errorLog matches a line of an error log of nginx.
+var errorLog = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[\w+\] `)
+
+// timeKeys are names of the time in logs of JSON.
+var timeKeys = []string{"time", "timestamp", "@timestamp", "time_iso8601", "ts", "start_time", "StartUTC", "time_local", "msec"}
+
+// LooksLikeLog reports whether content begins with a line of an access log, or of an error log of nginx.
 func LooksLikeLog(content []byte) bool {
 	line, _, _ := bytes.Cut(content[:min(len(content), maxCodeBytes)], []byte("\n"))
-	return looksLikeLog.Match(line)
+	if bytes.HasPrefix(line, []byte("{")) {
+		var object map[string]any
+		return json.Unmarshal(line, &object) == nil && object["version"] == nil && slices.ContainsFunc(timeKeys, func(key string) bool { return object[key] != nil })
+	}
+	if errorLog.Match(line) || bytes.HasPrefix(line, []byte("#Version: 1.0")) {
+		return true
+	}
+	at := looksLikeLog.FindIndex(line)
+	return at != nil && !bytes.Contains(line[:at[0]], []byte(": ")) && !bytes.ContainsAny(line[:at[0]], "{}")
 }
 
 // ErrLog is the error of a file for which LooksLikeLog is true.
