@@ -34,9 +34,20 @@ func (l *imported) isFinerThan(other *imported) bool {
 
 // compareRank is negative if l is more specific than another limit of its place, as in limits files.
 func (l *imported) compareRank(other *imported) int {
+	return rankOf(l).compare(rankOf(other))
+}
+
+// rank is how specific a limit is among those of its place.
+type rank struct{ conditions, exact, length int }
+
+func rankOf(l *imported) rank {
 	exact, length := l.specificity()
-	otherExact, otherLength := other.specificity()
-	return cmp.Or(len(other.when)-len(l.when), otherExact-exact, otherLength-length)
+	return rank{len(l.when), exact, length}
+}
+
+// compare is negative if r is that of a more specific limit.
+func (r rank) compare(other rank) int {
+	return cmp.Or(other.conditions-r.conditions, other.exact-r.exact, other.length-r.length)
 }
 
 // takesPlaceOf reports whether l is more specific than another limit of its place.

@@ -229,7 +229,7 @@ func name(limits []imported, used names) {
 	places, ids := map[string][]*imported{}, map[string]string{}
 	for i := range limits {
 		if l := &limits[i]; l.action == "" {
-			for _, key := range []string{l.place(), l.place() + l.host()} {
+			for _, key := range []string{l.place(), l.place() + l.hostKey()} {
 				places[key] = append(places[key], l)
 			}
 			ids[l.key()] = l.id
@@ -246,7 +246,7 @@ func name(limits []imported, used names) {
 	for i := range limits {
 		if l := &limits[i]; len(l.when) > 0 {
 			of := places[l.place()]
-			if host := l.host(); host != anyHost { // it meets no other host's
+			if host := l.hostKey(); host != anyHost { // it meets no other host's
 				of = slices.Concat(places[l.place()+anyHost], places[l.place()+host])
 			}
 			if compared += len(of); compared > maxReplaces {
@@ -257,11 +257,12 @@ func name(limits []imported, used names) {
 	}
 }
 
-// anyHost stands for the limits of a place without a host.
+// anyHost is the hostKey of limits that are for no host alone.
 const anyHost = " *"
 
-// host returns a space and the host that a limit is for, or anyHost.
-func (l *imported) host() string {
+// hostKey names the host that a limit is for: limits with different ones meet no request both, but for those with anyHost. A place
+// stands in front of it.
+func (l *imported) hostKey() string {
 	for _, on := range l.when {
 		if (on.dimension == "host" || on.dimension == "server_name") && !strings.HasSuffix(on.pattern, "*") {
 			return " " + on.pattern

@@ -141,8 +141,8 @@ type nginx struct {
 	serversBy string               // the dimension of conditions on servers, "" until it is needed
 	maps      map[string]*nginxMap // by the variable
 	labels    names                // of locations that no condition on the path can have
-	areas     int
-	compared  int // areas and pairs of limits
+	areas     int                  // of all sites
+	looked    int                  // spots that were looked at
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names

@@ -21,7 +21,7 @@ func (n *nginx) addLimits() error {
 	}
 	for _, l := range all {
 		for _, added := range l.limits {
-			n.draft.add(added)
+			n.draft.add(added.imported)
 		}
 	}
 	n.remarkRequests()

@@ -16,9 +16,9 @@ type zoneLimit struct {
 	limit    imported // its conditions are those of all its limits
 	first    *limitRequest
 	exempt   []exemption
-	alone    bool // its limits have a group of their own
-	why      string
-	excluded bool // its exempt requests count here
+	alone    bool   // its limits have a group of their own
+	why      string // the reason why its exempt requests count here, or ""
+	excluded bool   // no layout has its exemptions
 }
 
 // exemption is requests for which the key of a zone is empty, or some of them for which it is not.
@@ -98,13 +98,12 @@ func (n *nginx) join(l, other *layout, sites []*site) (*layout, error) {
 	zones := slices.Concat(l.zones, other.zones)
 	if !l.meets(other, sites) {
 		joint := n.newLayout(zones, sites)
-		joint.limits, joint.ranks, joint.origins = slices.Concat(l.limits, other.limits), slices.Concat(l.ranks, other.ranks), slices.Concat(l.origins, other.origins)
-		joint.labels, joint.lifted = slices.Concat(l.labels, other.labels), slices.Clone(l.lifted)
-		for _, lifted := range other.lifted {
-			if lifted >= 0 {
-				lifted += len(l.limits)
+		joint.limits, joint.labels = slices.Clone(l.limits), slices.Concat(l.labels, other.labels)
+		for _, added := range other.limits {
+			if added.lifts >= 0 {
+				added.lifts += len(l.limits)
 			}
-			joint.lifted = append(joint.lifted, lifted)
+			joint.limits = append(joint.limits, added)
 		}
 		maps.Copy(joint.counted, l.counted)
 		maps.Copy(joint.counted, other.counted)
@@ -115,10 +114,9 @@ func (n *nginx) join(l, other *layout, sites []*site) (*layout, error) {
 
 // meets reports whether two layouts have limits for requests of one site, or for those of all.
 func (l *layout) meets(other *layout, sites []*site) bool {
-	of := map[*layout]bool{}
 	for i, s := range sites {
-		of[l], of[other] = l.hasZoneOf(s), other.hasZoneOf(s)
-		if of[l] && of[other] || i == 0 && (of[l] || of[other]) {
+		has, hasOther := l.hasZoneOf(s), other.hasZoneOf(s)
+		if has && hasOther || i == 0 && (has || hasOther) {
 			return true
 		}
 	}
@@ -174,8 +172,9 @@ func (l *layout) zone(name string) *zoneLimit { return l.byZone[name] }
 const maxParts = 100_000
 
 // layOut makes the limits of zones. Where a limit would be as specific as another one, conditions on all paths stand beside others.
-// Where that does not help, or there are too many exemptions, exempt requests count, or it returns nil unless all is true.
-func (n *nginx) layOut(zones []*zoneLimit, sites []*site, all bool) (*layout, error) {
+// Where that does not help, or there are too many exemptions, it excludes them if it may, so that exempt requests count, and otherwise
+// returns nil.
+func (n *nginx) layOut(zones []*zoneLimit, sites []*site, mayExclude bool) (*layout, error) {
 	l := n.newLayout(zones, sites)
 	areas := 0
 	for _, s := range sites {
@@ -193,7 +192,7 @@ func (n *nginx) layOut(zones []*zoneLimit, sites []*site, all bool) (*layout, er
 			return l, nil
 		}
 	}
-	if !all {
+	if !mayExclude {
 		return nil, nil
 	}
 	l.excludeParts("limits that admit them would be too many, or as specific as others")
@@ -256,9 +255,9 @@ func (n *nginx) setGroups(all []*layout) {
 		for i := range l.limits {
 			l.limits[i].group = own.group
 		}
-		for i, lifted := range l.lifted {
-			if lifted >= 0 {
-				l.limits[i].coarser = []string{l.limits[lifted].key()}
+		for i := range l.limits {
+			if added := &l.limits[i]; added.lifts >= 0 {
+				added.coarser = []string{l.limits[added.lifts].key()}
 			}
 		}
 	}

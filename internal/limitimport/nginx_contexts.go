@@ -126,8 +126,8 @@ func (n *nginx) settleServers() {
 	}
 }
 
-// hostOf returns the value of a server in conditions, or "" if it has none.
-func (n *nginx) hostOf(s *server) string {
+// value returns the value of a server in conditions, or "" if it has none. Nil is the server of a configuration without one.
+func (s *server) value() string {
 	if s == nil {
 		return ""
 	}

@@ -1,7 +1,6 @@
 package limitimport
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -16,13 +15,18 @@ type layout struct {
 	parts   []part
 	hosts   bool // there are sites with a host
 	pads    bool // conditions on all paths stand where a limit could be as specific as another one
-	limits  []imported
-	ranks   []rank           // of the limits
-	origins []origin         // of the limits
-	lifted  []int            // the limits that those lift which allow, or -1
+	limits  []laid
 	at      map[spot][]int   // the limits of a spot
 	labels  []*area          // those that limits have a condition on
 	counted map[string][]int // the lines of the limits of a zone, but for those of parts
+}
+
+// laid is a limit of a layout.
+type laid struct {
+	imported
+	rank   rank
+	origin origin
+	lifts  int // the limit that it lifts, if it allows, or -1
 }
 
 // part is requests that zones of a layout count otherwise, by their address or their method.
@@ -57,7 +61,7 @@ var errTooLarge = errors.New("there are too many zones, locations and exempt add
 // settleAll makes the limits for all areas of sites.
 func (l *layout) settleAll(sites []*site) error {
 	l.at, l.counted = map[spot][]int{}, map[string][]int{}
-	l.limits, l.ranks, l.origins, l.lifted, l.labels = nil, nil, nil, nil, nil
+	l.limits, l.labels = nil, nil
 	hostless := 0 // limits without a host
 	for i, s := range sites {
 		if i == 1 {
@@ -87,7 +91,7 @@ func (l *layout) settle(a *area, p int) error {
 	z, u := l.wanted(a, p)
 	denies, right := false, true
 	for _, in := range a.paths() {
-		if l.n.compared > maxSettled {
+		if l.n.looked > maxSettled {
 			return errTooLarge
 		}
 		deciding, first := l.deciding(a, in, p)
@@ -99,14 +103,12 @@ func (l *layout) settle(a *area, p int) error {
 	}
 	l.label(a)
 	if z == nil || u.dry && denies {
-		allow, lifted := l.allowing(a, p)
-		l.add(a, p, allow, origin{})
-		l.lifted[len(l.lifted)-1] = lifted
+		l.add(a, p, l.allowing(a, p))
 	}
 	if z != nil {
 		own := z.limit
 		own.burst, own.shadow = u.burst+1, u.dry
-		l.add(a, p, own, origin{z.zone, u.burst})
+		l.add(a, p, laid{imported: own, origin: origin{z.zone, u.burst}, lifts: -1})
 		if p == noPart {
 			l.counted[z.zone] = append(l.counted[z.zone], u.request.line)
 		}
@@ -134,10 +136,10 @@ func (l *layout) deciding(a, in *area, p int) (deciding, first int) {
 	}
 	for at := in; at != nil; at = at.outer {
 		for _, s := range l.spots(a, at.pattern) {
-			l.n.compared += len(parts)
+			l.n.looked += len(parts)
 			for _, s.part = range parts {
 				for _, i := range l.at[s] {
-					if !l.limits[i].shadow && (deciding < 0 || l.ranks[i].compare(l.ranks[deciding]) < 0) {
+					if !l.limits[i].shadow && (deciding < 0 || l.limits[i].rank.compare(l.limits[deciding].rank) < 0) {
 						deciding = i
 					}
 					if first < 0 || l.isBefore(i, first) {
@@ -152,7 +154,7 @@ func (l *layout) deciding(a, in *area, p int) (deciding, first int) {
 
 // isBefore reports whether a limit is tried before another one.
 func (l *layout) isBefore(i, other int) bool {
-	rank := l.ranks[i].compare(l.ranks[other])
+	rank := l.limits[i].rank.compare(l.limits[other].rank)
 	return rank < 0 || rank == 0 && l.limits[i].shadow && !l.limits[other].shadow
 }
 
@@ -178,13 +180,14 @@ func (l *layout) isRight(z *zoneLimit, u use, deciding, first int) bool {
 	case z == nil:
 		return admits && (first < 0 || !l.limits[first].shadow)
 	case u.dry:
-		return admits && first >= 0 && l.limits[first].shadow && l.origins[first] == origin{z.zone, u.burst}
+		return admits && first >= 0 && l.limits[first].shadow && l.limits[first].origin == origin{z.zone, u.burst}
 	}
-	return deciding >= 0 && deciding == first && l.origins[deciding] == origin{z.zone, u.burst}
+	return deciding >= 0 && deciding == first && l.limits[deciding].origin == origin{z.zone, u.burst}
 }
 
-// allowing returns a limit that allows what another one counts in an area, and that one.
-func (l *layout) allowing(a *area, p int) (allow imported, lifted int) {
+// allowing returns a limit that allows what another one counts in an area.
+func (l *layout) allowing(a *area, p int) laid {
+	lifted := -1
 	for _, in := range a.paths() {
 		decides, first := l.deciding(a, in, p)
 		lifted = decides
@@ -195,8 +198,8 @@ func (l *layout) allowing(a *area, p int) (allow imported, lifted int) {
 			break
 		}
 	}
-	of := l.zone(l.origins[lifted].zone).limit
-	return imported{id: of.id, action: "allow", by: of.by, when: of.when, missing: of.missing}, lifted
+	of := l.zone(l.limits[lifted].origin.zone).limit
+	return laid{imported: imported{id: of.id, action: "allow", by: of.by, when: of.when, missing: of.missing}, lifts: lifted}
 }
 
 // label gives an area of a location that no condition on the path can have its label, once a limit of some layout needs it.
@@ -218,7 +221,7 @@ func labelOf(path string) string {
 }
 
 // add adds a limit for a part of an area.
-func (l *layout) add(a *area, p int, added imported, of origin) {
+func (l *layout) add(a *area, p int, added laid) {
 	when := slices.Clone(added.when)
 	pattern, all := a.pattern, condition{"path", "/*"}
 	if pattern != "" {
@@ -248,22 +251,10 @@ func (l *layout) add(a *area, p int, added imported, of origin) {
 		added.id += "-allow"
 	}
 	added.when = when
+	added.rank = rankOf(&added.imported)
 	s := spot{a.host, pattern, a.label, p}
 	l.at[s] = append(l.at[s], len(l.limits))
-	l.limits, l.ranks, l.origins, l.lifted = append(l.limits, added), append(l.ranks, rankOf(&added)), append(l.origins, of), append(l.lifted, -1)
-}
-
-// rank is how specific a limit is among those of its place.
-type rank struct{ conditions, exact, length int }
-
-func rankOf(l *imported) rank {
-	exact, length := l.specificity()
-	return rank{len(l.when), exact, length}
-}
-
-// compare is negative if r is that of a more specific limit.
-func (r rank) compare(other rank) int {
-	return cmp.Or(other.conditions-r.conditions, other.exact-r.exact, other.length-r.length)
+	l.limits = append(l.limits, added)
 }
 
 // ties reports whether two limits are equally specific, and have requests that are the same, or whether there are too many to tell. All
@@ -275,9 +266,9 @@ func (l *layout) ties() bool {
 	}
 	of, compared := map[among][]*imported{}, 0
 	for i := range l.limits {
-		added, r := &l.limits[i], l.ranks[i]
+		added, r := &l.limits[i].imported, l.limits[i].rank
 		others := of[among{r, ""}]
-		host := added.host()
+		host := added.hostKey()
 		if host != anyHost {
 			others = slices.Concat(of[among{r, anyHost}], of[among{r, host}])
 		}

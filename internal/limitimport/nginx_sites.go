@@ -28,11 +28,11 @@ type siteServer struct {
 // location that no condition on the path can have.
 type area struct {
 	host    string
-	pattern string // "" for all paths
-	outer   *area  // with the next shorter pattern that has its paths; nil for all paths
-	context *nginxContext
-	label   string  // of the location, or ""
-	within  []*area // of a labeled one: the areas of paths in which nginx may give it requests; nil of an area of paths
+	pattern string        // "" for all paths
+	outer   *area         // with the next shorter pattern that has its paths; nil for all paths
+	context *nginxContext // the location of a labeled one
+	label   string        // of the location, or ""
+	within  []*area       // of a labeled one: the areas of paths in which nginx may give it requests; nil of an area of paths
 	uses    map[string]use
 }
 
@@ -60,7 +60,7 @@ func (n *nginx) findSites() ([]*site, error) {
 	first := &site{}
 	sites, byHost := []*site{first}, map[string]*site{"": first}
 	for _, s := range n.siteServers() {
-		host := n.hostOf(s.root.server)
+		host := s.root.server.value()
 		if byHost[host] == nil {
 			byHost[host] = &site{host: host}
 			sites = append(sites, byHost[host])
@@ -120,7 +120,7 @@ func (n *nginx) siteServers() (servers []*siteServer) {
 	return servers
 }
 
-// addLocation adds a location of a server. A named location has requests that nginx has counted before.
+// addLocation adds a location of a server. A named one is left out: its requests have the paths of other locations.
 func (s *siteServer) addLocation(c *nginxContext) {
 	pattern, ok := c.location.pattern()
 	switch {
@@ -199,7 +199,7 @@ func (n *nginx) findAreas(s, first *site, byContext map[*nginxContext][]*limitRe
 	}
 	for _, of := range s.servers {
 		for _, c := range of.labeled {
-			if n.compared += len(s.areas); n.compared > maxSettled {
+			if n.looked += len(s.areas); n.looked > maxSettled {
 				return errTooLarge
 			}
 			n.addLabeled(s, of, c, byContext)
@@ -228,11 +228,7 @@ func comparePatterns(a, b string) int {
 func (n *nginx) newArea(s *site, pattern string, byContext map[*nginxContext][]*limitRequest) *area {
 	a := &area{host: s.host, pattern: pattern, uses: map[string]use{}}
 	for i, of := range s.servers {
-		c := of.locate(pattern)
-		if a.context == nil {
-			a.context = c
-		}
-		uses := usesOf(c, byContext)
+		uses := usesOf(of.locate(pattern), byContext)
 		if i > 0 && !maps.EqualFunc(uses, a.uses, func(u, o use) bool { return u.burst == o.burst && u.dry == o.dry }) {
 			n.remarkSeveral(s)
 		}
