@@ -25,7 +25,7 @@ var ErrCode = errors.New("it is the source code of a program: limits in code are
 // errorLog matches a line of an error log of nginx.
 var errorLog = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[\w+\] `)
 
-// timeKeys are names of the time in logs of JSON.
+// timeKeys are names of the time in logs of JSON, as internal/accesslog reads them. A log need not be readable to be named as one.
 var timeKeys = []string{"time", "timestamp", "@timestamp", "time_iso8601", "ts", "start_time", "StartUTC", "time_local", "msec"}
 
 // LooksLikeLog reports whether content begins with a line of an access log, or of an error log of nginx.

@@ -137,10 +137,9 @@ func (c *modelConfig) requests() []*modelRequest {
 }
 
 var (
-	labelText      = regexp.MustCompile(`: services send DIM location "([^"]+)" with the requests that nginx gives it; `)
-	notUsedText    = regexp.MustCompile(`^limit_req is not imported: (?:nginx counts no request by it|a return answers all requests of its block|nginx gives its location no request)`)
-	asDecidedText  = regexp.MustCompile(`^(?:there is no limit_req$|nginx sends requests on|an IPv6 address counts|nginx answers requests by return or rewrite|locations are conditions on path|servers are conditions on host|services send DIM x_key|all requests that nginx counts by zone|\$posts is the address|\$changes is empty)`)
-	unexpectedText = "a remark says that the file is not as nginx"
+	labelText     = regexp.MustCompile(`: services send DIM location "([^"]+)" with the requests that nginx gives it; `)
+	notUsedText   = regexp.MustCompile(`^limit_req is not imported: (?:nginx counts no request by it|a return answers all requests of its block|nginx gives its location no request)`)
+	asDecidedText = regexp.MustCompile(`^(?:there is no limit_req$|nginx sends requests on|an IPv6 address counts|nginx answers requests by return or rewrite|locations are conditions on path|servers are conditions on host|services send DIM x_key|all requests that nginx counts by zone|\$posts is the address|\$changes is empty)`)
 )
 
 // TestNginxModel draws configurations, and compares which limits nginx and the file count for example requests: they are the same, and
@@ -165,7 +164,7 @@ func TestNginxModel(t *testing.T) {
 			if label := labelText.FindStringSubmatch(m.Text); label != nil {
 				labels[m.Line] = label[1]
 			} else if !notUsedText.MatchString(m.Text) && !asDecidedText.MatchString(m.Text) {
-				t.Fatalf("%s: line %d: %s\n%s", unexpectedText, m.Line, m.Text, describe())
+				t.Fatalf("a remark says that the file is not as nginx: line %d: %s\n%s", m.Line, m.Text, describe())
 			}
 		}
 		for _, r := range c.requests() {
