@@ -171,6 +171,9 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	if root.Kind == yaml.ScalarNode && LooksLikeCode([]byte(root.Value)) {
 		return ErrCode.Error()
 	}
+	if isRules(root) {
+		return "this is a list of rules: limitgate limits import rules " + plain(d.doc.File)
+	}
 	if root.Kind != yaml.MappingNode {
 		return "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
 	}
@@ -194,6 +197,14 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 		return "this is a settings file: name it by --config"
 	}
 	return ""
+}
+
+// isRules reports whether a document is a list of rules, as limits import reads one: without a key, or below rules.
+func isRules(root *yaml.Node) bool {
+	if root.Kind == yaml.MappingNode && len(root.Content) == 2 && root.Content[0].Value == "rules" {
+		root = root.Content[1]
+	}
+	return root.Kind == yaml.SequenceNode && len(root.Content) > 0 && (hasKey(root.Content[0], "rule_id") || hasKey(root.Content[0], "match"))
 }
 
 // isLog is the error of a log in the place of a limits file.

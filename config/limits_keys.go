@@ -26,7 +26,16 @@ var otherKeys = map[string]string{
 	"path": whenKey, "paths": whenKey, "route": whenKey, "url": whenKey, "endpoint": whenKey, "match": whenKey, "op": whenKey, "ops": whenKey, "method": whenKey,
 	"name": "write id: NAME", "dryrun": "write mode: shadow", "shadow": "write mode: shadow", "enabled": "write mode: enforce or mode: off",
 	"hash":          "write dimensions: {NAME: {hash: true}} at the beginning of the file, for a dimension that limits count by",
-	"maxconcurrent": "write algorithm: concurrency and slots: 20", "concurrency": "write algorithm: concurrency and slots: 20",
+	"maxconcurrent": slotsKey, "concurrency": slotsKey, "concurrent": slotsKey, "maxconcurrency": slotsKey, "maxinflight": slotsKey, "inflight": slotsKey,
+	"algo": algorithmKey, "type": algorithmKey, "strategy": algorithmKey, "policy": algorithmKey, "kind": algorithmKey,
+	"except": allowKey, "exempt": allowKey, "exclude": allowKey, "excluding": allowKey, "unless": allowKey, "skip": allowKey, "allow": allowKey, "allowlist": allowKey, "whitelist": allowKey, "bypass": allowKey,
+	"description": commentKey, "comment": commentKey, "note": commentKey,
+	"tz":    "write timezone: Europe/Berlin, beside algorithm: fixed_window",
+	"delay": delayKey, "nodelay": delayKey, "wait": delayKey,
+	"header": headerKey, "headers": headerKey,
+	"ttl": ttlKey, "timeout": ttlKey, "expiry": ttlKey,
+	"blockduration": blockKey, "blockfor": blockKey, "banduration": blockKey, "penalty": blockKey, "cooldown": blockKey,
+	"status": answerKey, "statuscode": answerKey, "errorcode": answerKey, "response": answerKey, "message": answerKey, "errormessage": answerKey,
 }
 
 const (
@@ -40,6 +49,15 @@ const (
 	tenantsKey         = "write a limit for each tenant, with when: {tenant: acme}, or a plan for all of them"
 	userKey            = "write when: {user: u1}, or by: [tenant, user] for a bucket of each"
 	priorityKey        = "the most specific limit of a level and group applies: leave it out, or write group: NAME for a limit that counts beside the others"
+	slotsKey     = "write algorithm: concurrency and slots: 20"
+	algorithmKey = "write algorithm: token_bucket, or one of concurrency, fixed_window, sliding_log and sliding_window"
+	allowKey     = "write another limit for these, with the same by, a narrower when and action: allow, as in docs/limits.md"
+	commentKey   = "write it in a comment, behind #"
+	delayKey     = "leave it out: an answer never waits, and a denied caller gets the time after which it may try again"
+	ttlKey       = "leave it out: RL.ACQUIRE has the TTL of a slot, and a bucket expires when it is full"
+	blockKey     = "leave it out: a limit denies until a request fits again, and no longer"
+	answerKey    = "leave it out: a service answers its callers with the result of a check"
+	headerKey    = "services send the value as a dimension: write when: {NAME: VALUE}, or by with NAME for a bucket of each"
 	// ofOverriddenKey is about a key that would change which requests an override is for.
 	ofOverriddenKey = "an override is for the requests of its limit: write another limit among shared, with when: {tenant: acme}"
 	whenKey         = `write when: {op: "POST /v1/payments*"}, and by with op for a bucket of each`

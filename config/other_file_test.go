@@ -20,6 +20,10 @@ func TestOtherFile(t *testing.T) {
 		"limits: [{name: x, requests: 10}]":             "limits: unknown key; limits stand in plans",
 		"http: {middlewares: {a: {rateLimit: {}}}}":     "http: unknown key; the keys are complete_for,",
 		"redis: {host: a}":                              "redis: unknown key; the keys are complete_for,",
+		"rules: [{rule_id: x, rate: 1/s}]":              "x.yaml:1: this is a list of rules: limitgate limits import rules x.yaml",
+		"- {match: POST /x, rate: 10}":                  "x.yaml:1: this is a list of rules: limitgate limits import rules x.yaml",
+		"- {id: x, by: [tenant], rate: 1/s}":            "this is no limits file: begin one with version: 1",
+		"rules: [{name: x}]":                            "rules: unknown key; the keys are complete_for,",
 		"version: 1\nlimits: [{name: x, requests: 10}]": "limits: unknown key; limits stand in plans",
 	} {
 		_, _, err := ParseLimits("x.yaml", []byte(content), limit.CompileOptions{})
