@@ -305,16 +305,13 @@ func PartLines(body json.RawMessage) (lines []string) {
 		return nil
 	}
 	elements := []*yaml.Node{n}
-	switch shared := valueOf(n, "shared"); {
+	switch {
+	case isNull(n):
+		return nil
 	case n.Kind == yaml.SequenceNode:
 		elements = n.Content
-	case shared != nil && shared.Kind == yaml.SequenceNode: // each in a line of its own, and so what is beside them
-		elements = shared.Content
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i+1] != shared {
-				elements = append(elements, &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: n.Content[i : i+2]})
-			}
-		}
+	case isSharedPart(n):
+		elements = sharedElements(n)
 	}
 	for _, element := range elements {
 		byName(element)
@@ -324,6 +321,24 @@ func PartLines(body json.RawMessage) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// isSharedPart reports whether a part is that of the keys beside plans and tenants.
+func isSharedPart(n *yaml.Node) bool {
+	return n.Kind == yaml.MappingNode && len(n.Content) > 0 && documentFields[n.Content[0].Value] != nil
+}
+
+// sharedElements returns the shared limits of a part, and each of its other entries as a mapping.
+func sharedElements(n *yaml.Node) (elements []*yaml.Node) {
+	var rest []*yaml.Node
+	for entry := range slices.Chunk(n.Content, 2) {
+		if value := entry[1]; entry[0].Value == "shared" && value.Kind == yaml.SequenceNode {
+			elements = value.Content
+			continue
+		}
+		rest = append(rest, &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: entry})
+	}
+	return slices.Concat(elements, rest)
 }
 
 // byName sorts the entries of mappings by name, behind the id.

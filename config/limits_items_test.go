@@ -176,3 +176,18 @@ func TestPartLinesOfShared(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestPartLinesBeside: what is beside shared limits has a line each without them, too, and null has none.
+func TestPartLinesBeside(t *testing.T) {
+	for part, want := range map[string][]string{
+		`{"version":1,"max_levels":9}`: {"{version: 1}", "{max_levels: 9}"},
+		`{"version":1,"shared":[]}`:    {"{version: 1}"},
+		`null`:                         nil,
+		`{"plan":"free","overrides":{"a":{"rate":"1/s"}}}`:      {"{overrides: {a: {rate: 1/s}}, plan: free}"},
+		`[{"id":"a","by":["ip"]},{"by":["op"],"id":"version"}]`: {"{id: a, by: [ip]}", "{id: version, by: [op]}"},
+	} {
+		if got := PartLines(json.RawMessage(part)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", part, got, want)
+		}
+	}
+}

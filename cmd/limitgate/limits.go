@@ -179,11 +179,7 @@ func runLint(_ context.Context, env *environment, args []string) int {
 	if err != nil {
 		code = failFile(env, fs, err, "FILE")
 	}
-	for _, w := range warnings {
-		if !w.Redis && !w.Note {
-			fmt.Fprintf(env.stderr, "%s (warning)\n", w.Format(fs.Arg(0)))
-		}
-	}
+	printProblems(env.stderr, fs.Arg(0), warnings)
 	if advice := ceiling.advice(set, err); *strict && advice != "" {
 		fmt.Fprintf(env.stderr, "%s: %s (warning)\n", fs.Arg(0), advice)
 	}
@@ -197,6 +193,15 @@ func runLint(_ context.Context, env *environment, args []string) int {
 		}
 	}
 	return exitOK
+}
+
+// printProblems prints the warnings about a file that are no notes.
+func printProblems(w io.Writer, file string, warnings []limit.Problem) {
+	for _, problem := range warnings {
+		if !problem.Redis && !problem.Note {
+			fmt.Fprintf(w, "%s (warning)\n", problem.Format(file))
+		}
+	}
 }
 
 // lintProblem returns what is wrong with the arguments of lint for a file, or "".

@@ -58,6 +58,7 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	printProblems(env.stderr, fs.Arg(0), t.warnings)
 	if other := t.otherItem(); other != "" {
 		fmt.Fprintf(env.stderr, "limitgate limits push: nothing is written: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases\n", t.name, config.Quote(other))
 		return exitError

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,14 @@ func TestItemByHand(t *testing.T) {
 	out, errs, code = command("limits", "diff", writeLimits(t, freePlan+"tenants: {hand: {plan: free}}\n"), testTable)
 	if code != exitDenied || !strings.Contains(out, "change TENANT#hand, version 1 by unknown") {
 		t.Errorf("diff: exit %d: %s%s", code, out, errs)
+	}
+}
+
+// TestPushWarns: a push prints the warnings of lint, and writes.
+func TestPushWarns(t *testing.T) {
+	env := pushed(t, freePlan)
+	if got := fmt.Sprint(env.stderr); !strings.Contains(got, "on_error") || !strings.HasSuffix(got, " (warning)\n") {
+		t.Errorf("%q", got)
 	}
 }
 

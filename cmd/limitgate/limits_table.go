@@ -36,6 +36,8 @@ type tableArgs struct {
 	stderr io.Writer
 	items  map[string]table.Item
 	parts  map[string]json.RawMessage // of the file
+	// warnings are those of the file.
+	warnings []limit.Problem
 	// complete lists the kinds of parts that the file defines completely.
 	complete []string
 	opts     limit.CompileOptions
@@ -65,7 +67,7 @@ func openTableArgs(ctx context.Context, env *environment, file, name string, ipM
 		if err != nil {
 			return nil, err
 		}
-		if _, _, err := config.ParseLimits(file, content, t.opts); err != nil {
+		if _, t.warnings, err = config.ParseLimits(file, content, t.opts); err != nil {
 			return nil, err
 		}
 		if t.parts, err = config.SplitLimits(file, content); err != nil {

@@ -28,13 +28,13 @@ func Kong(content []byte) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case !isMapping:
-		return Result{}, errors.New("it is no declarative configuration of Kong: a mapping with _format_version")
+		return Result{}, errNotKong
 	}
 	switch known := slices.ContainsFunc(kongFields, func(field string) bool { return isSet(root, field) }); {
 	case !known && config.IsLimits(content):
 		return Result{}, errors.New("it looks like a limits file: limitgate limits lint FILE")
 	case !known:
-		return Result{}, errors.New("it is no declarative configuration of Kong, which has _format_version and one of services, routes, consumers and plugins")
+		return Result{}, errNotKong
 	}
 	k := &kong{ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}, several: map[string]bool{}}
 	for _, read := range []func(){func() { k.readIDs(root, 0) }, func() { k.readRoutes(root) }, func() { k.entity(root, nil, 0) }} {
@@ -49,6 +49,8 @@ func Kong(content []byte) (Result, error) {
 	}
 	return k.result(), nil
 }
+
+var errNotKong = errors.New("it is no declarative configuration of Kong, which has _format_version and one of services, routes, consumers and plugins: deck gateway dump -o kong.yaml writes one")
 
 // kongFields are fields of which each configuration has one.
 var kongFields = []string{"_format_version", "services", "routes", "consumers", "consumer_groups", "plugins"}

@@ -194,7 +194,7 @@ func (d *draft) file() []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\n")
 	if d.maxLevels > 0 {
-		fmt.Fprintf(&b, "max_levels: %d\n", d.maxLevels)
+		fmt.Fprintf(&b, "max_levels: %d # so many limits could count one request\n", d.maxLevels)
 	}
 	d.writeDimensions(&b)
 	if len(d.tenant) > 0 {
