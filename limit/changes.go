@@ -163,7 +163,7 @@ func (c *changes) plan(what string, was, is *ruleset) {
 func (c *changes) compare(what, tenant string, before, after []*Limit) {
 	for _, was := range before {
 		if is := withID(after, was.ID); is == nil {
-			c.add(was.ID, tenant, "%s%s %s is gone", what, was.ID, was.Describe())
+			c.add(was.ID, tenant, "%s%s %s%s is gone", what, was.ID, was.Describe(), was.unenforced())
 		} else if all := differences(was, is); len(all) > 0 {
 			c.add(was.ID, tenant, "%s%s %s", what, was.ID, strings.Join(all, ", "))
 		}

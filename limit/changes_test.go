@@ -49,6 +49,7 @@ plans:
   free:
     - {id: tenant, by: [tenant], rate: 100/s}
     - {id: gone, by: [tenant, op], rate: 1/s}
+    - {id: tried, by: [tenant, h], rate: 1/s, mode: shadow}
     - {id: mode, by: [tenant, a], rate: 1/s}
     - {id: closed, by: [tenant, b], rate: 1/s}
     - {id: when, by: [tenant, c], rate: 1/s, when: {op: x}}
@@ -87,6 +88,7 @@ func TestChanges(t *testing.T) {
 		"shared: ip 10/m burst 10 -> 20/m burst 20",
 		"plan free: tenant 100/s burst 100 -> 50/s burst 50",
 		"plan free: gone 1/s burst 1 is gone",
+		"plan free: tried 1/s burst 1, mode shadow, is gone",
 		"plan free: mode mode enforce -> shadow",
 		"plan free: closed mode enforce -> off, 1/s burst 1 -> 2/s burst 2, on_error open -> closed",
 		"plan free: when when op: x -> op: y",
@@ -185,7 +187,7 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("%s: %q, want %q", id, got[id], want)
 		}
 	}
-	if overrides != 4 || len(got) != 9 || more != 0 || lines[len(lines)-1].Override == lines[0].Override {
+	if overrides != 4 || len(got) != 10 || more != 0 || lines[len(lines)-1].Override == lines[0].Override {
 		t.Errorf("%d lines are of overrides, %d limits differ, %d lines are left out: %v", overrides, len(got), more, lines)
 	}
 	if few, left := limit.Differences(before, after, 2, nil); len(few) != 2 || left != len(lines)-2 {

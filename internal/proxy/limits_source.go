@@ -71,7 +71,7 @@ func describeReload(by, version, source, trial string) []any {
 }
 
 // logReload logs the changes from one set to the next. Failed is the error before. The line is a warning if there are
-// fewer plans, or more than a tenth of the limits or tenants is gone: the file may have been cut off.
+// fewer plans, or more than a tenth of the enforced limits or tenants is gone: the file may have been cut off.
 func logReload(log *slog.Logger, failed string, before, after *limit.Set, attrs ...any) {
 	changes := limit.Changes(before, after)
 	if len(changes) == 0 && failed != "" {
@@ -98,7 +98,7 @@ func lostParts(before, after *limit.Set) string {
 		name            string
 		was, is, allows int
 	}{
-		{"limits", len(before.Limits), len(after.Limits), len(before.Limits) / 10},
+		{"enforced limits", enforced(before), enforced(after), enforced(before) / 10},
 		{"plans", before.Plans(), after.Plans(), 0},
 		{"tenants", before.Tenants(), after.Tenants(), before.Tenants() / 10},
 	} {
@@ -107,6 +107,16 @@ func lostParts(before, after *limit.Set) string {
 		}
 	}
 	return strings.Join(lost, ", ")
+}
+
+// enforced returns the number of limits that can deny: one in shadow mode ends without harm.
+func enforced(set *limit.Set) (n int) {
+	for _, l := range set.Limits {
+		if l.Mode == limit.ModeEnforce {
+			n++
+		}
+	}
+	return n
 }
 
 // reloaded is the line about limits that came into use.

@@ -49,7 +49,7 @@ func TestReload(t *testing.T) {
 		{"changed", limitsOfRate("20/s"), false, "", "tenant 10/s burst 10 -> 20/s burst 20"},
 		{"aborted", limitsOfRate("20/s"), true, "was taken back, and waits for another file: it denies; change the file, or restore that of version " + first + ", which is in use", ""},
 		{"restored", limitsOfRate("10/s"), false, "", `changes="none, and the limits have no error any more"`},
-		{"cut off", "version: 1\ndefault_plan: free\nplans:\n  free: []\n", false, "", `fewer="1 of 1 limits" advice="see whether the file is whole"`},
+		{"cut off", "version: 1\ndefault_plan: free\nplans:\n  free: []\n", false, "", `fewer="1 of 1 enforced limits" advice="see whether the file is whole"`},
 		{"whole again", limitsOfRate("10/s"), false, "", `level=INFO msg="limits reloaded"`},
 		{"bad", limitsOfRate("0/s"), false, "rate of zero", ""},
 		{"good again", limitsOfRate("10/s"), false, "", `changes="none, and the limits have no error any more"`},
@@ -82,7 +82,8 @@ func TestLostParts(t *testing.T) {
 		}
 		return set
 	}
-	const head = "version: 1\ndefault_plan: p\nplans:\n  p: [{id: a, by: [tenant], rate: 1/s}]\n"
+	const head = "version: 1\ndefault_plan: p\nplans:\n  p:\n    - {id: a, by: [tenant], rate: 1/s}\n"
+	const shadow = "    - {id: s, by: [tenant, op], rate: 1/s, mode: shadow}\n"
 	const pro = "  pro: [{id: b, by: [tenant], rate: 2/s}]\n"
 	tenants := "tenants:\n"
 	for i := range 20 {
@@ -102,9 +103,11 @@ func TestLostParts(t *testing.T) {
 		"a tenant":       {head + tenants, head + tenants[:len(tenants)-len("  t19: {}\n")], ""},
 		"tenants cut":    {head + pro + tenants, head + pro + tenants[:len("tenants:\n  t1: {}\n")], "19 of 20 tenants"},
 		"a limit":        {limits(15), limits(14), ""},
-		"two limits":     {limits(14), limits(12), "2 of 14 limits"},
-		"a limit of few": {limits(9), limits(8), "1 of 9 limits"},
-		"all behind cut": {head + pro + tenants, head, "1 of 2 limits, 1 of 2 plans, 20 of 20 tenants"},
+		"two limits":     {limits(14), limits(12), "2 of 14 enforced limits"},
+		"a limit of few": {limits(9), limits(8), "1 of 9 enforced limits"},
+		"a shadow limit": {head + shadow, head, ""},
+		"one enforced":   {head + shadow + pro, "version: 1\ndefault_plan: p\nplans:\n  p: []\n" + pro, "1 of 2 enforced limits"},
+		"all behind cut": {head + pro + tenants, head, "1 of 2 enforced limits, 1 of 2 plans, 20 of 20 tenants"},
 	} {
 		if got := lostParts(parse(row.before), parse(row.after)); got != row.want {
 			t.Errorf("%s: got %q, want %q", name, got, row.want)
