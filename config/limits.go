@@ -45,6 +45,7 @@ func (d *limitsDecoder) compile(name string, opts limit.CompileOptions) (*limit.
 	if d.unreadable {
 		return nil, nil, &limit.Problems{File: name, List: d.problems}
 	}
+	d.doc.Misread = len(d.problems) > 0
 	set, warnings, err := limit.Compile(&d.doc, opts)
 	warnings = mergeProblems(d.warnings, warnings)
 	if len(d.problems) == 0 {

@@ -51,12 +51,15 @@ func (d *limitsDecoder) number(to *limit.Text, n *yaml.Node, field, kind string)
 	case found[0] == '{':
 		d.fail(value, plain(field), ofTemplate)
 	default:
-		d.fail(value, plain(field), "%s is a placeholder: put %s in its place first", plain(found), kind)
+		d.fail(value, plain(field), ofVariable, plain(found), kind)
 	}
 }
 
 // ofTemplate is the mistake of a value between {{ and }}.
 const ofTemplate = "{{ }} is the placeholder of a template: fill the template in first"
+
+// ofVariable is the mistake of a variable of a shell, with what belongs in its place.
+const ofVariable = "%s is a placeholder: put %s in its place first"
 
 // otherSlots returns the key of a limit of concurrency by which other limiters give the number of slots, or "".
 func otherSlots(n *yaml.Node) string {

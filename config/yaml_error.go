@@ -246,6 +246,9 @@ func (e *yamlError) noComma() (int, string) {
 	if line, message := e.commentAround(open); message != "" {
 		return line, message
 	}
+	if name := placeholder.FindString("$" + rest); name != "" && strings.HasPrefix("$"+rest, name) && strings.HasSuffix(strings.TrimSuffix(e.line(e.Mark.Line), e.rest()), "$") {
+		return e.Mark.Line, fmt.Sprintf(ofVariable, name, "a value")
+	}
 	switch {
 	case rest == "":
 		return e.ContextMark.Line, e.notClosed(e.ContextMark.Line, open)

@@ -80,13 +80,15 @@ type compiler struct {
 	dimensions map[string]map[string]bool // declared values, nil when the file declares none
 	hashed     map[string]bool            // by dimension: whether its values are hashed, where the file says so
 	plans      map[string]*plan
-	tenants    map[string]*ruleset
-	shared     []*Limit
-	limits     []*Limit // of all tenants
-	allowing   []*Limit // nil before the first call of allows
-	notedGroup bool     // an allow of another group has its note
-	ordinals   map[string]int
-	tied       map[entry]bool // limits already reported as ties with an earlier one
+	// meantDefault is the default plan, or one with nearly its name if there is none; "" for none.
+	meantDefault string
+	tenants      map[string]*ruleset
+	shared       []*Limit
+	limits       []*Limit // of all tenants
+	allowing     []*Limit // nil before the first call of allows
+	notedGroup   bool     // an allow of another group has its note
+	ordinals     map[string]int
+	tied         map[entry]bool // limits already reported as ties with an earlier one
 	// lifted are the pairs of limits of which warnLifted has warned, and comparedOverrides how many it
 	// has compared.
 	lifted            map[[3]string]bool
@@ -133,7 +135,7 @@ func (c *compiler) compile() {
 	c.checkReplaces()
 	c.compileRulesets()
 	c.checkDefaults()
-	if len(c.set.Limits) == 0 && len(c.problems) == 0 {
+	if len(c.set.Limits) == 0 && len(c.problems) == 0 && !c.doc.Misread {
 		c.warn(1, "", "there is no limit: every request is admitted")
 	}
 	c.set.dims = c.usedDims()

@@ -21,10 +21,12 @@ func (c *compiler) compileRulesets() {
 	}
 	c.set.defaultPlan = c.ruleset("", nil, layerShared, 1)
 	if d := c.doc.DefaultPlan; d.Set() {
+		c.meantDefault = d.Value
 		if r := c.set.byPlan[d.Value]; r != nil {
 			c.set.defaultPlan = r
 		} else {
 			c.fail(d.Line, "default_plan", "%s", c.noPlan(d.Value))
+			c.meantDefault = Nearest(d.Value, keys(c.plans))
 		}
 	}
 	if c.doc.Tenants != nil {
@@ -80,19 +82,20 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 	}
 	planName := spec.Plan.Value
 	if !spec.Plan.Set() {
-		if planName = c.doc.DefaultPlan.Value; planName == "" {
+		if planName = c.meantDefault; !c.doc.DefaultPlan.Set() {
 			c.fail(spec.Name.Line, field, "the tenant has no plan, and there is no default_plan: write plan: NAME")
 			return
 		}
 	}
 	p := c.plans[planName]
-	if p == nil && !spec.Plan.Set() {
-		return // default_plan is reported once
+	if p == nil && spec.Plan.Set() {
+		c.fail(spec.Plan.Line, field+".plan", "%s", c.noPlan(planName))
+		p = c.plans[Nearest(planName, keys(c.plans))] // that which is meant, for the mistakes in the overrides
 	}
 	if p == nil {
-		c.fail(spec.Plan.Line, field+".plan", "%s", c.noPlan(planName))
-		return
+		return // default_plan is reported once
 	}
+	planName = p.spec.Name.Value
 	if len(spec.Overrides) == 0 {
 		c.tenants[spec.Name.Value] = c.set.byPlan[planName]
 		return

@@ -18,6 +18,8 @@ type Document struct {
 	// Tenants calls each for one tenant after the other, of which there may be many. The
 	// TenantSpec is valid until each returns. Nil means no tenants.
 	Tenants func(each func(*TenantSpec))
+	// Misread reports that something could not be read, which is reported already: limits that are missing may be there.
+	Misread bool
 }
 
 // Text is a scalar and its line; line 0 means that it is absent.

@@ -241,13 +241,21 @@ func failLimits(env *environment, err error) int {
 	return exitError
 }
 
+// ofRequest is the usage of a command that has a request behind its file.
+const ofRequest = "FILE TENANT OP IP"
+
 // failFile does the same for a command whose first argument is a limits file, with its usage if there
 // is no such file.
 func failFile(env *environment, flags *flag.FlagSet, err error, usage string) int {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return failLimits(env, err)
 	}
-	missing, near := config.NoFile(flags.Arg(0))
+	path := flags.Arg(0)
+	missing, near := config.NoFile(path)
+	if usage == ofRequest && !strings.ContainsAny(path, "./") { // a tenant without a file in front of it
+		missing, near = "there is no file "+config.Quote(path), false
+		usage += "; limitgate explain asks a running limitgate"
+	}
 	if near {
 		return fail(env, errors.New(missing))
 	}
@@ -311,7 +319,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	}
 	set, _, err := loadLimits(env, fs.Arg(0), limit.CompileOptions{})
 	if err != nil {
-		return failFile(env, fs, err, "FILE TENANT OP IP")
+		return failFile(env, fs, err, ofRequest)
 	}
 	req, err := commands.ParseRequest(fs.Args()[1:])
 	if err != nil {
