@@ -137,7 +137,7 @@ type nginx struct {
 	context   *nginxContext
 	contexts  []*nginxContext // all contexts
 	answering []answering
-	passing   []answering          // what sends requests to another location
+	passing   []passing            // what sends requests to another location
 	serversBy string               // the dimension of conditions on servers, "" until it is needed
 	maps      map[string]*nginxMap // by the variable
 	labels    names                // of locations that no condition on the path can have
@@ -148,7 +148,7 @@ type nginx struct {
 	taken      names
 }
 
-// answering is a return or rewrite that answers some requests of a context before limit_req count them, or sends them on.
+// answering is a return or rewrite that answers some requests of a context before limit_req count them.
 type answering struct {
 	context *nginxContext
 	line    int

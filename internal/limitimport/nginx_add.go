@@ -153,23 +153,6 @@ func (n *nginx) remarkAnswering() {
 	}
 }
 
-// remarkPassing remarks once on what sends requests on before nginx counts them: those of locations without a limit, or all of a
-// server.
-func (n *nginx) remarkPassing() {
-	if !slices.ContainsFunc(n.requests, func(r limitRequest) bool { return r.imported }) {
-		return
-	}
-	var lines []int
-	for _, p := range n.passing {
-		if p.context.name == "server" || p.context.name == "location" && p.context.limiting() == nil && !p.context.isAnswered() {
-			lines = append(lines, p.line)
-		}
-	}
-	if len(lines) > 0 {
-		n.remark(lines[0], "nginx sends requests on by try_files or rewrite on %s, and counts them where they arrive; here they count by the path that services send", listOfLines(lines))
-	}
-}
-
 // byContext returns the limit_req of each context.
 func (n *nginx) byContext() map[*nginxContext][]*limitRequest {
 	out := map[*nginxContext][]*limitRequest{}

@@ -26,7 +26,7 @@ func (n *nginx) directive(words []nginxWord) {
 		n.answers(line)
 	case "rewrite":
 		n.redirects(words)
-	case "try_files":
+	case "try_files", "error_page":
 		n.passes(words)
 	case "limit_req_zone":
 		n.zone(words)
@@ -107,36 +107,6 @@ func (n *nginx) answers(line int) {
 	c.returns = true
 	if c.name == "server" {
 		n.servers--
-	}
-}
-
-// redirects notes that a rewrite answers some requests.
-func (n *nginx) redirects(words []nginxWord) {
-	if len(words) < 3 {
-		return
-	}
-	to, last := words[2].text, words[len(words)-1].text
-	for _, scheme := range []string{"http://", "https://", "$scheme"} {
-		if strings.HasPrefix(to, scheme) {
-			last = "redirect"
-		}
-	}
-	c := n.context
-	if c.name == "if" {
-		c = c.outer
-	}
-	switch {
-	case last == "redirect" || last == "permanent":
-		n.answering = append(n.answering, answering{c, words[0].line})
-	case last != "break":
-		n.passing = append(n.passing, answering{c, words[0].line})
-	}
-}
-
-// passes notes that try_files sends requests on, where its last word is no status.
-func (n *nginx) passes(words []nginxWord) {
-	if last := words[len(words)-1].text; len(words) > 2 && !strings.HasPrefix(last, "=") {
-		n.passing = append(n.passing, answering{n.context, words[0].line})
 	}
 }
 

@@ -58,6 +58,9 @@ func (n *nginx) leaveOutUnused(sites []*site) {
 		for _, a := range slices.Concat(s.areas, s.labeled) {
 			for _, u := range a.uses {
 				used[u.request] = true
+				for _, r := range u.others {
+					used[r] = true
+				}
 			}
 		}
 	}

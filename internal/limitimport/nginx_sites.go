@@ -21,6 +21,7 @@ type site struct {
 type siteServer struct {
 	root            *nginxContext
 	exact, prefixes map[string]*nginxContext
+	named           map[string]*nginxContext
 	labeled         []*nginxContext
 }
 
@@ -47,8 +48,19 @@ func (a *area) paths() []*area {
 // use is how nginx counts the requests of an area by a zone.
 type use struct {
 	request *limitRequest
+	others  []*limitRequest // of other servers of the site, whose bursts are no smaller
 	burst   int64
 	dry     bool
+}
+
+// with returns how two servers of a site count: the smaller burst is that of both.
+func (u use) with(o use) use {
+	if o.burst < u.burst {
+		u, o = o, u
+	}
+	u.others = slices.Concat(u.others, o.others, []*limitRequest{o.request})
+	u.dry = u.dry && o.dry
+	return u
 }
 
 // maxPattern bounds the paths of conditions: values of dimensions are no longer.
@@ -94,7 +106,7 @@ const maxAreas = 200_000
 func (n *nginx) siteServers() (servers []*siteServer) {
 	byServer := map[*server]*siteServer{}
 	add := func(root *nginxContext) {
-		s := &siteServer{root: root, exact: map[string]*nginxContext{}, prefixes: map[string]*nginxContext{}}
+		s := &siteServer{root: root, exact: map[string]*nginxContext{}, prefixes: map[string]*nginxContext{}, named: map[string]*nginxContext{}}
 		byServer[root.server] = s
 		servers = append(servers, s)
 	}
@@ -120,11 +132,12 @@ func (n *nginx) siteServers() (servers []*siteServer) {
 	return servers
 }
 
-// addLocation adds a location of a server. A named one is left out: its requests have the paths of other locations.
+// addLocation adds a location of a server. A named one is apart: its requests have the paths of other locations.
 func (s *siteServer) addLocation(c *nginxContext) {
 	pattern, ok := c.location.pattern()
 	switch {
 	case strings.HasPrefix(c.location.path, "@"):
+		s.named[c.location.path] = c
 	case !ok || len(pattern) > maxPattern || c.isInsideRegexp():
 		s.labeled = append(s.labeled, c)
 	case c.location.modifier == "=" && s.exact[c.location.path] == nil:
@@ -233,9 +246,8 @@ func (n *nginx) newArea(s *site, pattern string, byContext map[*nginxContext][]*
 			n.remarkSeveral(s)
 		}
 		for zone, u := range uses {
-			o, both := a.uses[zone]
-			if both {
-				u.burst, u.dry = min(u.burst, o.burst), u.dry && o.dry
+			if o, both := a.uses[zone]; both {
+				u = o.with(u)
 			}
 			a.uses[zone] = u
 		}
@@ -247,10 +259,10 @@ func (n *nginx) newArea(s *site, pattern string, byContext map[*nginxContext][]*
 func (n *nginx) remarkSeveral(s *site) {
 	line := s.servers[1].root.line
 	if s.host == "" {
-		n.remark(line, "several servers have the hosts that no server names: here the limits of each count for requests of all of them")
+		n.remark(line, "several servers have the hosts that no server names: here the limits of each count for requests of all of them, by one zone those with the smallest burst")
 		return
 	}
-	n.remark(line, "several servers have the name %s: here the limits of each count for requests of all of them", limit.Shorten(s.host))
+	n.remark(line, "several servers have the name %s: here the limits of each count for requests of all of them, by one zone those with the smallest burst", limit.Shorten(s.host))
 }
 
 // usesOf returns how nginx counts the requests of a context, by the zone.
@@ -258,7 +270,7 @@ func usesOf(c *nginxContext, byContext map[*nginxContext][]*limitRequest) map[st
 	uses := map[string]use{}
 	for _, r := range byContext[c.limiting()] {
 		if r.imported {
-			uses[r.zone] = use{r, r.burst, c.isDry()}
+			uses[r.zone] = use{request: r, burst: r.burst, dry: c.isDry()}
 		}
 	}
 	return uses

@@ -1,0 +1,129 @@
+package limitimport
+
+import (
+	"slices"
+	"strings"
+)
+
+// passing is a directive that sends requests on to another location.
+type passing struct {
+	context *nginxContext
+	line    int
+	target  string // a path or a named location, or "" if it is not known
+	first   bool   // before limit_req count them, as rewrite does
+}
+
+// schemes begin the targets of a rewrite that answers with a redirect.
+var schemes = []string{"http://", "https://", "$scheme"}
+
+// redirects notes that a rewrite answers some requests, or sends them on.
+func (n *nginx) redirects(words []nginxWord) {
+	if len(words) < 3 {
+		return
+	}
+	to, last := words[2].text, words[len(words)-1].text
+	if slices.ContainsFunc(schemes, func(scheme string) bool { return strings.HasPrefix(to, scheme) }) {
+		last = "redirect"
+	}
+	c := n.context
+	if c.name == "if" {
+		c = c.outer
+	}
+	switch {
+	case last == "redirect" || last == "permanent":
+		n.answering = append(n.answering, answering{c, words[0].line})
+	case last != "break":
+		n.passing = append(n.passing, passing{c, words[0].line, passingTarget(to), true})
+	}
+}
+
+// passes notes that try_files or error_page sends requests on, where its last word is a path or a named location.
+func (n *nginx) passes(words []nginxWord) {
+	if last := words[len(words)-1].text; len(words) > 2 && last != "" && strings.ContainsAny(last[:1], "/@$") {
+		n.passing = append(n.passing, passing{n.context, words[0].line, passingTarget(last), false})
+	}
+}
+
+// passingTarget returns the path of a target without its arguments, or "" if it has variables, or is too long for a location here.
+func passingTarget(to string) string {
+	path, _, _ := strings.Cut(to, "?")
+	if strings.Contains(path, "$") || len(path) > maxPattern || !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "@") {
+		return ""
+	}
+	return path
+}
+
+// countedBy is how nginx counts the requests of a context.
+type countedBy struct {
+	limiting *nginxContext
+	dry      bool
+}
+
+func (c *nginxContext) countedBy() countedBy {
+	limiting := c.limiting()
+	return countedBy{limiting, limiting != nil && c.isDry()}
+}
+
+// remarkPassing remarks once on what sends requests on to where nginx counts them otherwise. Limits count a request once, so that
+// those of a location with a limit are counted already, unless they are sent on before.
+func (n *nginx) remarkPassing() {
+	if !slices.ContainsFunc(n.requests, func(r limitRequest) bool { return r.imported }) {
+		return
+	}
+	servers, counts := n.countsOfServers()
+	var lines []int
+	for _, p := range n.passing {
+		all := counts[p.context.server]
+		if len(all) < 2 {
+			continue // all requests of the server count alike
+		}
+		target, known := n.target(servers[p.context.server], p.target)
+		own := p.context.countedBy()
+		uncounted := own.limiting == nil && !p.context.isAnswered()
+		switch {
+		case known && !p.first && target.limiting == nil, known && p.context.name == "location" && target == own:
+		case p.first, p.context.name == "location" && uncounted, p.context.name != "location" && all[countedBy{}]:
+			lines = append(lines, p.line)
+		}
+	}
+	if len(lines) > 0 {
+		slices.Sort(lines)
+		n.remark(lines[0], "nginx sends requests on by rewrite, try_files or error_page on %s, and counts them where they arrive; here they count by the path that services send", listOfLines(lines))
+	}
+}
+
+// countsOfServers returns the servers, and how each counts the requests of its locations.
+func (n *nginx) countsOfServers() (servers map[*server]*siteServer, counts map[*server]map[countedBy]bool) {
+	servers, counts = map[*server]*siteServer{}, map[*server]map[countedBy]bool{}
+	for _, s := range n.siteServers() {
+		of := s.root.server
+		servers[of], counts[of] = s, map[countedBy]bool{s.locate("/*").countedBy(): true}
+	}
+	for _, c := range n.contexts {
+		if all := counts[c.server]; all != nil && c.name == "location" {
+			all[c.countedBy()] = true
+		}
+	}
+	return servers, counts
+}
+
+// target returns how a server counts the requests of a path or a named location, if that is known.
+func (n *nginx) target(s *siteServer, path string) (by countedBy, known bool) {
+	if n.looked += len(s.labeled); path == "" || n.looked > maxSettled {
+		return countedBy{}, false
+	}
+	if strings.HasPrefix(path, "@") {
+		c := s.named[path]
+		if c == nil {
+			return countedBy{}, false
+		}
+		return c.countedBy(), true
+	}
+	c := s.locate(path)
+	for _, other := range s.labeled {
+		if mayMatch := other.location.mayMatch(); other.isTriedFor(c) && mayMatch(path) {
+			return countedBy{}, false
+		}
+	}
+	return c.countedBy(), true
+}
