@@ -74,11 +74,10 @@ func (n *allowNote) write(c *compiler) {
 	c.note(n.of[0].Line, "action", "%s %s %s. %s; otherwise%s %s", name, lifts, n.counting, c.ifMeant(n.of[0]), each, n.cure)
 }
 
-// ifMeant says how to leave a limit that allows as it is: replaces names a limit that it lifts. In a plan two limits that allow and
-// name others may not be equally specific.
+// ifMeant says how to leave a limit that allows as it is: replaces names a limit that it lifts. An override has no replaces.
 func (c *compiler) ifMeant(a *Limit) string {
 	for _, b := range c.set.Limits {
-		if a.layer == layerShared && b.Action == ActionLimit && b.Mode == a.Mode && b.Plan == a.Plan && b.groupKey() == a.groupKey() && b.ID != a.ID && takesPlace(a, b) && canMeet(a, b) {
+		if a.layer != layerOverride && b.Action == ActionLimit && b.Mode == a.Mode && b.Plan == a.Plan && b.groupKey() == a.groupKey() && b.ID != a.ID && takesPlace(a, b) && canMeet(a, b) {
 			return fmt.Sprintf("If that is meant, say replaces: [%s]", b.ID)
 		}
 	}

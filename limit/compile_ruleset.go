@@ -324,10 +324,10 @@ func (c *compiler) checkTies(g []*Limit, lowest int8) {
 	}
 }
 
-// allowAlike reports whether two limits allow, so that it is the same which of them a request meets. Of a shared limit replaces names
-// only what it lifts anyway.
+// allowAlike reports whether two limits allow, so that it is the same which of them a request meets. Replaces names only what an
+// allow lifts anyway, unless an override made one of a limit that replaces others.
 func allowAlike(a, b *Limit) bool {
-	lifts := a.layer == layerShared && b.layer == layerShared || len(a.Replaces)+len(b.Replaces) == 0
+	lifts := a.layer != layerOverride && b.layer != layerOverride || len(a.Replaces)+len(b.Replaces) == 0
 	return a.Action == ActionAllow && b.Action == ActionAllow && a.Missing == b.Missing && a.share+b.share == 0 && lifts
 }
 

@@ -28,14 +28,14 @@ func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {
 		return
 	}
 	for _, line := range lines {
-		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count%s", line, k.liftedBy(p, lefts[line]))
+		k.remark(p.line, "Kong runs this plugin in place of that on line %d; here both count%s", line, k.adviceToLift(p, lefts[line]))
 	}
 }
 
-// liftedBy returns the advice to lift limits of a plugin that Kong leaves out for p, or "" if a limit would be
+// adviceToLift returns the advice to lift limits of a plugin that Kong leaves out for p, or "" if a limit would be
 // lifted too that Kong has there. The import does not write these itself: a request without the dimensions of p
 // would have no limit.
-func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
+func (k *kong) adviceToLift(p *kongPlugin, lefts []kongLeft) string {
 	var allows []imported
 	for _, left := range lefts {
 		allow := left.l.allow()
@@ -51,6 +51,7 @@ func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
 			advised = at
 			continue
 		}
+		allow.replaces = k.idsOf(k.liftedBy(&allow))
 		places[allow.section()] = append(places[allow.section()], allow.line())
 	}
 	advice, begin := "", ": "+liftThere
@@ -65,6 +66,31 @@ func (k *kong) liftedBy(p *kongPlugin, lefts []kongLeft) string {
 		advice += "; a request there without DIM " + plains(dims) + " has no limit then"
 	}
 	return advice
+}
+
+// liftedBy returns the keys of the limits that an allow lifts for some requests, or none if they are too many.
+func (k *kong) liftedBy(allow *imported) (keys []string) {
+	for i := range k.read {
+		for n := range k.read[i].limits {
+			if l := &k.read[i].limits[n]; k.look() && allow.takesPlaceOf(l) && l.meets(allow.when) {
+				keys = append(keys, l.key())
+			}
+		}
+	}
+	if len(keys) > mostReplaced {
+		return nil
+	}
+	return keys
+}
+
+// idsOf returns the ids of the limits of a file with some keys.
+func (k *kong) idsOf(keys []string) (ids []string) {
+	for _, l := range slices.Concat(k.tenant, k.shared) {
+		if l.action == "" && slices.Contains(keys, l.key()) {
+			ids = append(ids, l.id)
+		}
+	}
+	return ids
 }
 
 // section returns where in a file a limit is written.

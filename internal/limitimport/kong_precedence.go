@@ -63,6 +63,9 @@ func (k *kong) addPlugins() {
 	k.raiseLevels()
 	for i := range k.read {
 		k.replaceCoarser(&k.read[i])
+		if len(k.read[i].limits) == 0 {
+			continue // left out
+		}
 		for _, text := range k.read[i].notes {
 			k.remarkOnce(k.read[i].line, text)
 		}
@@ -73,10 +76,12 @@ func (k *kong) addPlugins() {
 		}
 		for _, l := range allows {
 			if l.of == i {
+				l.coarser = k.liftedBy(&l.imported)
 				k.add(l.imported)
 			}
 		}
 	}
+	k.name()
 	for i := range k.read {
 		k.remarkBoth(&k.read[i], allows)
 	}
