@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -37,13 +38,14 @@ func Rules(content []byte) (Result, error) {
 	if list.Kind != yaml.SequenceNode {
 		list = value(list, "rules")
 	}
-	r := &rules{ids: names{}}
+	r := &rules{ids: names{}, matchLines: map[string]int{}}
 	for _, n := range list.Content {
 		r.rule(resolved(n))
 	}
 	if len(r.bySecond) > 0 {
 		r.remark(r.secondLine, "a rate without a period is one of a second: that of %s", named(r.bySecond))
 	}
+	r.remarkAddedByCheck()
 	if len(r.tenant)+len(r.shared) == 0 {
 		r.remark(1, "there is no rule that can be imported")
 	}
@@ -58,9 +60,10 @@ func Rules(content []byte) (Result, error) {
 type rules struct {
 	draft
 	ids        names
-	bySecond   []string // the limits whose rate has no period
-	secondLine int      // of the first one
-	notes      []Remark // on the rule that is being read, if it is imported
+	bySecond   []string       // the limits whose rate has no period
+	secondLine int            // of the first one
+	matchLines map[string]int // of the first match with path or method
+	notes      []Remark       // on the rule that is being read, if it is imported
 }
 
 // note adds a remark on a rule, unless it is not imported.
@@ -143,7 +146,7 @@ func (r *rules) calendar(n *yaml.Node, l *imported) {
 // id returns the id of the limit of a rule: rules of one group would take the place of each other.
 func (r *rules) id(n *yaml.Node) string {
 	given := scalar(n, "rule_id")
-	id := r.ids.unique(word(given))
+	id := r.ids.unique(word(cmp.Or(given, fmt.Sprintf("rule-line-%d", n.Line))))
 	switch {
 	case given == "":
 		meant := ""
@@ -174,6 +177,11 @@ var (
 	}
 )
 
+const (
+	writeRate   = "write rate, such as rate: 10/m"
+	writePeriod = "write the period into rate, such as rate: 10/m, or into per, such as per: [ip, minute]"
+)
+
 // writeInstead says what to write in the place of a field without which a rate is another one, or returns "".
 func writeInstead(field string) string {
 	name := strings.ToLower(field)
@@ -183,9 +191,25 @@ func writeInstead(field string) string {
 	}
 	switch {
 	case has(fieldsOfRate):
-		return "write rate, such as rate: 10/m"
+		return writeRate
 	case has(fieldsOfPeriod), periodInName.MatchString(name):
-		return "write the period into rate, such as rate: 10/m, or into per, such as per: [ip, minute]"
+		return writePeriod
+	}
+	return ""
+}
+
+// rateInstead says which rate to write in the place of two fields of a rule, the number in one and the period in the other, or
+// returns "".
+func rateInstead(n *yaml.Node, field string) string {
+	count, mistake := wholeNumber(scalar(n, field))
+	if mistake != "" || writeInstead(field) != writeRate {
+		return ""
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		other := n.Content[i].Value
+		if period, ok := periodOf(scalar(n, other)); ok && writeInstead(other) == writePeriod {
+			return fmt.Sprintf("write rate: %d/%s in the place of %s and %s", count, period, limit.Shorten(field), limit.Shorten(other))
+		}
 	}
 	return ""
 }
@@ -208,7 +232,7 @@ func (r *rules) fields(n *yaml.Node, id string) (ok bool) {
 			r.remark(key.Line, "%s is not imported: there is no field %s; did you mean %s?", id, limit.Shorten(key.Value), near)
 			return false
 		}
-		if write := writeInstead(key.Value); write != "" {
+		if write := cmp.Or(rateInstead(n, key.Value), writeInstead(key.Value)); write != "" {
 			r.remark(key.Line, "%s is not imported: there is no field %s; %s", id, limit.Shorten(key.Value), write)
 			return false
 		}
@@ -227,7 +251,7 @@ func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 		found, isPeriod := periodOf(w)
 		switch {
 		case isPeriod && period != "" && found != period:
-			r.remark(n.Line, "%s is not imported: per names two periods", l.id)
+			r.remark(n.Line, "%s is not imported: per names two periods: write a rule for each", l.id)
 			return "", false
 		case isPeriod:
 			period = found
@@ -322,7 +346,11 @@ func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 		return "", false
 	}
 	if mistake != "" {
-		r.remark(n.Line, "%s is not imported: rate %s %s%s", id, limit.Shorten(text), mistake, wholeRate(text, period, found))
+		advice := wholeRate(text, period, found)
+		if count, err := strconv.Atoi(text); err == nil && count == 0 {
+			advice = ": to refuse, write a limit with action: deny into the limits file"
+		}
+		r.remark(n.Line, "%s is not imported: rate %s %s%s", id, limit.Shorten(text), mistake, advice)
 		return "", false
 	}
 	return fmt.Sprintf("%d/%s", count, cmp.Or(period, "s")), true

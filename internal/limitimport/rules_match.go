@@ -9,7 +9,41 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-const pathRemark = "path and method are conditions on dimensions: /check of limitgate serve --http adds them, and other services send DIM path and DIM method"
+// addedByCheck are dimensions that /check adds to requests.
+var addedByCheck = []string{"path", "method"}
+
+// remarkAddedByCheck remarks once on conditions on addedByCheck: other services send these themselves.
+func (r *rules) remarkAddedByCheck() {
+	var names, sent []string
+	first := 0
+	for _, name := range addedByCheck {
+		has := func(l imported) bool {
+			return slices.ContainsFunc(l.when, func(c condition) bool { return c.dimension == name })
+		}
+		if !slices.ContainsFunc(r.tenant, has) && !slices.ContainsFunc(r.shared, has) {
+			continue
+		}
+		names, sent = append(names, name), append(sent, "DIM "+name)
+		if line := r.matchLines[name]; first == 0 || line < first {
+			first = line
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	are, them := "is a condition on a dimension", "it"
+	if len(names) > 1 {
+		are, them = "are conditions on dimensions", "them"
+	}
+	r.remark(first, "%s %s: /check of limitgate serve --http adds %s, and other services send %s", strings.Join(names, " and "), are, them, strings.Join(sent, " and "))
+}
+
+// matchOn notes the first line of a match with a dimension.
+func (r *rules) matchOn(name string, line int) {
+	if r.matchLines[name] == 0 {
+		r.matchLines[name] = line
+	}
+}
 
 // match reads which requests a rule counts.
 func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
@@ -42,7 +76,7 @@ func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
 		when = append(when, condition{name, pattern})
 		switch name {
 		case "path", "method":
-			r.remarkOnce(m.Line, pathRemark)
+			r.matchOn(name, m.Line)
 		case "op", "tenant", "ip":
 		default:
 			r.remark(m.Line, "%s: %s is a condition on a dimension: services send DIM %[2]s, and a request without it is not counted", id, name)
@@ -60,7 +94,7 @@ func (r *rules) pattern(m *yaml.Node, id string) (when []condition, ok bool) {
 	case text == "*" || text == "" || text == "/*":
 		return nil, true
 	case strings.HasPrefix(text, "/"):
-		r.remarkOnce(m.Line, pathRemark)
+		r.matchOn("path", m.Line)
 		return []condition{{"path", text}}, true
 	case strings.HasPrefix(text, "* "):
 		return r.pattern(&yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text[2:]), Line: m.Line}, id)
