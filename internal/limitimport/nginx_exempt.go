@@ -13,7 +13,11 @@ import (
 // maxExempted bounds the networks of a geo or map block that become limits with action: allow.
 const maxExempted = 200
 
-// exempted returns the requests for which the key of a map is empty, and those of them for which it is not, or the reason why it cannot.
+// maxNamedPatterns bounds the regular expressions that a remark names.
+const maxNamedPatterns = 3
+
+// exempted returns the requests for which the key of a map is empty, and those of them for which it is not, and the reason why these
+// are not all.
 func (n *nginx) exempted(m *nginxMap) (exempt []exemption, why string) {
 	if m.source == "request_method" {
 		return m.exemptMethods()
@@ -50,19 +54,24 @@ func (n *nginx) addresses(m *nginxMap) (of *nginxMap, value func(string) string)
 	return m, func(own string) string { return own }
 }
 
-// exemptNetworks returns the networks of a map for which value returns nothing, and those inside of them for which it does not, or the
-// reason why it cannot.
+// exemptNetworks returns the networks of a map for which value returns nothing, and those inside of them for which it does not, and
+// the reason why these are not all.
 func (m *nginxMap) exemptNetworks(value func(string) string) (exempt []exemption, why string) {
 	if m.overlaps() {
 		return nil, fmt.Sprintf("ranges in the block on line %d overlap", m.line)
 	}
 	var networks, others []netip.Prefix
+	var patterns []string
 	for _, e := range m.effective() {
 		network, ok := m.network(e.key)
 		switch {
 		case e.key == "default":
 		case e.key == "include":
 			return nil, fmt.Sprintf("the block on line %d includes %s, which is not read: import what nginx -T prints, which has all files", m.line, limit.Shorten(e.value))
+		case m.source != "" && strings.HasPrefix(e.key, "~"):
+			if value(e.value) == "" {
+				patterns = append(patterns, limit.Shorten(e.key))
+			}
 		case !ok:
 			return nil, fmt.Sprintf("%s in the block on line %d is no address or network", limit.Shorten(e.key), m.line)
 		case value(e.value) != "":
@@ -80,7 +89,10 @@ func (m *nginxMap) exemptNetworks(value func(string) string) (exempt []exemption
 	if len(exempt) > maxExempted {
 		return nil, fmt.Sprintf("there are more than %d networks", maxExempted)
 	}
-	return exempt, ""
+	if len(patterns) > 0 {
+		why = fmt.Sprintf("those of %s in the block on line %d, as no condition has a regular expression: for their networks, write limits like those with action: allow", strings.Join(patterns[:min(len(patterns), maxNamedPatterns)], ", "), m.line)
+	}
+	return exempt, why
 }
 
 // exemptMethods returns the methods for which a map has nothing, or the reason why it cannot.

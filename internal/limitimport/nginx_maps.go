@@ -23,8 +23,15 @@ type mapEntry struct {
 	ofRange    bool
 }
 
-// add adds an entry.
+// add adds an entry, or deletes that of a network.
 func (m *nginxMap) add(key, value string) {
+	if network, ok := m.network(value); ok && m.source == "" && key == "delete" {
+		m.entries = slices.DeleteFunc(m.entries, func(e mapEntry) bool {
+			of, known := m.network(e.key)
+			return known && of == network
+		})
+		return
+	}
 	first, last, isRange := strings.Cut(key, "-")
 	networks := networksOf(first, last)
 	if !isRange || m.source != "" || networks == nil {
