@@ -63,8 +63,8 @@ func (src *source) failUnknownFlag(t settings, flag, value string) {
 			hint += " It takes the nodes of a cluster: --redis=HOST:PORT,..."
 		}
 	}
-	if IsDatabaseFlag(flag) {
-		hint = DatabaseFlag
+	if instead := InsteadOfFlag(flag); instead != "" {
+		hint = instead
 	}
 	src.fail(0, "flag %s: unknown flag; %s", plain(flag), hint)
 }

@@ -124,6 +124,11 @@ func (d *limitsDecoder) decode(content []byte) {
 		d.fail(&yaml.Node{Line: 1}, "", isLog)
 		return
 	}
+	if looksLikeUsers.Match(content[:min(len(content), maxCodeBytes)]) {
+		d.unreadable = true
+		d.fail(&yaml.Node{Line: 1}, "", "this is a file of users: limitgate serve --users %s", plain(d.doc.File))
+		return
+	}
 	root, ok := d.document(content)
 	if !ok {
 		d.unreadable = true

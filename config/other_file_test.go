@@ -12,18 +12,20 @@ import (
 func TestOtherFile(t *testing.T) {
 	const isSettings = "this is a settings file: name it by --config"
 	for content, want := range map[string]string{
-		"limits: limits.yaml":                           isSettings,
-		"redis: [a:1, b:2]":                             isSettings,
-		"redis: {io_timeout: 5ms}":                      isSettings,
-		"http: {listen: '127.0.0.1:7000'}":              isSettings,
-		"foreign: 1\nlog_level: debug":                  isSettings,
-		"limits: [{name: x, requests: 10}]":             "limits: unknown key; limits stand in plans",
-		"http: {middlewares: {a: {rateLimit: {}}}}":     "http: unknown key; the keys are complete_for,",
-		"redis: {host: a}":                              "redis: unknown key; the keys are complete_for,",
-		"rules: [{rule_id: x, rate: 1/s}]":              "x.yaml:1: this is a list of rules: limitgate limits import rules x.yaml",
-		"- {match: POST /x, rate: 10}":                  "x.yaml:1: this is a list of rules: limitgate limits import rules x.yaml",
-		"- {id: x, by: [tenant], rate: 1/s}":            "this is no limits file: begin one with version: 1",
-		"rules: [{name: x}]":                            "rules: unknown key; the keys are complete_for,",
+		"limits: limits.yaml":                         isSettings,
+		"redis: [a:1, b:2]":                           isSettings,
+		"redis: {io_timeout: 5ms}":                    isSettings,
+		"http: {listen: '127.0.0.1:7000'}":            isSettings,
+		"foreign: 1\nlog_level: debug":                isSettings,
+		"limits: [{name: x, requests: 10}]":           "limits: unknown key; limits stand in plans",
+		"http: {middlewares: {a: {rateLimit: {}}}}":   "http: unknown key; the keys are complete_for,",
+		"redis: {host: a}":                            "redis: unknown key; the keys are complete_for,",
+		"rules: [{rule_id: x, rate: 1/s}]":            "x.yaml:1: this is a list of rules: limitgate limits import rules x.yaml",
+		"- {match: POST /x, rate: 10}":                "x.yaml:1: this is a list of rules: limitgate limits import rules x.yaml",
+		"- {id: x, by: [tenant], rate: 1/s}":          "this is no limits file: begin one with version: 1",
+		"# x\n\nuser a on #00 ~a +@check\nuser b off": "x.yaml:1: this is a file of users: limitgate serve --users x.yaml",
+		"user a: b":          "the keys are complete_for,",
+		"rules: [{name: x}]": "rules: unknown key; the keys are complete_for,",
 		"version: 1\nlimits: [{name: x, requests: 10}]": "limits: unknown key; limits stand in plans",
 	} {
 		_, _, err := ParseLimits("x.yaml", []byte(content), limit.CompileOptions{})

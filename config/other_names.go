@@ -15,7 +15,7 @@ var otherNames = map[string][]string{
 	"--listen-port": flagsOfAddress, "--listen-addr": flagsOfAddress, "--listen-address": flagsOfAddress, "--listen": {"--addr"},
 	"--password": flagsOfPassword, "--pass": flagsOfPassword, "--auth": flagsOfPassword, "--a": flagsOfPassword, "--redis-password": {"--redis-password-file"}, "--redis-pass": {"--redis-password-file"},
 	"--username": {"--user", "--redis-user"}, "--user": {"--redis-user"},
-	"--config": {"--limits"}, "--file": {"--limits"}, "--rules": {"--limits"}, "--policy": {"--limits"},
+	"--config": {"--limits"}, "--file": {"--limits"}, "--limits-file": {"--limits"}, "--limit-file": {"--limits"}, "--limits-path": {"--limits"}, "--rules-file": {"--limits"}, "--rules": {"--limits"}, "--policy": {"--limits"},
 	"--cluster": flagOfRedis, "--redis-cluster": flagOfRedis, "--cluster-nodes": flagOfRedis, "--url": {"--redis", "--addr"},
 	"--redis-url": flagOfRedis, "--redis-uri": flagOfRedis, "--redis-port": flagOfRedis, "--redis-endpoint": flagOfRedis, "--redis-endpoints": flagOfRedis,
 	"--redis-host": flagOfRedis, "--redis-hosts": flagOfRedis, "--redis-server": flagOfRedis, "--redis-servers": flagOfRedis, "--redis-node": flagOfRedis, "--redis-nodes": flagOfRedis,
@@ -32,13 +32,20 @@ var (
 	flagsOfPassword = []string{"--password-file", "--redis-password-file"}
 	flagOfRedis     = []string{"--redis"}
 	flagsOfDatabase = []string{"--db", "--database", "--redis-db", "--redis-database", "--redis-index"}
+	flagsOfStore    = []string{"--store", "--storage", "--backend", "--memory", "--in-memory", "--driver"}
 )
 
-// DatabaseFlag is the advice for a flag for which IsDatabaseFlag is true.
-const DatabaseFlag = "a database of Redis is named with its address: --redis=redis://HOST:PORT/1"
-
-// IsDatabaseFlag reports whether an unknown flag names a database of Redis in other programs.
-func IsDatabaseFlag(flag string) bool { return slices.Contains(flagsOfDatabase, flag) }
+// InsteadOfFlag says what to write in the place of an unknown flag of a command with --redis, where that is no other flag, or
+// returns "".
+func InsteadOfFlag(flag string) string {
+	switch {
+	case slices.Contains(flagsOfDatabase, flag):
+		return "a database of Redis is named with its address: --redis=redis://HOST:PORT/1"
+	case slices.Contains(flagsOfStore, flag):
+		return "without --redis the buckets are in the memory of this process: leave it out"
+	}
+	return ""
+}
 
 // MeantFlag returns the flag of those of a command that an unknown flag most likely means, or "".
 func MeantFlag(unknown string, flags []string) string {

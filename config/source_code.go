@@ -22,6 +22,9 @@ func LooksLikeCode(content []byte) bool {
 // ErrCode is the error of a file for which LooksLikeCode is true.
 var ErrCode = errors.New("it is the source code of a program: limits in code are moved by hand, see docs/moving")
 
+// looksLikeUsers matches the beginning of a file of users.
+var looksLikeUsers = regexp.MustCompile(`^(?:[ \t]*(?:#[^\n]*)?\r?\n)*user \S+ (?:on|off)\b`)
+
 // errorLog matches a line of an error log of nginx.
 var errorLog = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[\w+\] `)
 

@@ -240,7 +240,7 @@ func explainTLS(addr string, err error) error {
 	case strings.Contains(err.Error(), "tls: certificate required"):
 		return fmt.Errorf("%w (it wants a certificate of an authority of its --tls-client-ca: name one by --tls-cert and --tls-key)", err)
 	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return fmt.Errorf("%w (name the file of its authority by --tls-ca)", err)
+		return fmt.Errorf("the certificate of %s is signed by an authority that is not known here: name the file of that by --tls-ca", addr)
 	}
 	return nil
 }

@@ -101,8 +101,8 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
-	if config.IsDatabaseFlag(name) && slices.Contains(names, "--redis") {
-		return "unknown flag " + name + "; " + config.DatabaseFlag
+	if instead := config.InsteadOfFlag(name); instead != "" && slices.Contains(names, "--redis") {
+		return "unknown flag " + name + "; " + instead
 	}
 	if meant := config.MeantFlag(name, names); meant != "" {
 		return "unknown flag " + name + "; did you mean " + meant + "?"

@@ -120,7 +120,7 @@ func TestHealthSettings(t *testing.T) {
 		"TLS":         {[]string{"LIMITGATE_ADMIN=" + encrypted.Listener.Addr().String(), "LIMITGATE_TLS_CERT=" + cert, "LIMITGATE_TLS_KEY=" + key}, nil, "ready: ", exitOK},
 		"not TLS":     {[]string{"LIMITGATE_ADMIN=" + encrypted.Listener.Addr().String()}, nil, "speaks TLS: say --tls, and name the file of its authority by --tls-ca", exitError},
 		"verified":    {nil, []string{"--addr", encrypted.Listener.Addr().String(), "--tls", "--tls-ca", authority.CA}, "ready: ", exitOK},
-		"unknown CA":  {nil, []string{"--addr", encrypted.Listener.Addr().String(), "--tls"}, "unknown authority (name the file of its authority by --tls-ca)", exitError},
+		"unknown CA":  {nil, []string{"--addr", encrypted.Listener.Addr().String(), "--tls"}, "signed by an authority that is not known here: name the file of that by --tls-ca", exitError},
 		"off":         {[]string{"LIMITGATE_ADMIN="}, nil, "switch the admin address off", exitError},
 		"a mistake":   {[]string{"LIMITGATE_ADMIN=nowhere"}, nil, "env LIMITGATE_ADMIN", exitError},
 		"no file":     {nil, []string{"--config", file + ".gone"}, "read settings file", exitError},

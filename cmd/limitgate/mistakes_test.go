@@ -53,6 +53,8 @@ func TestMistakes(t *testing.T) {
 		},
 		{[]string{"serve", "--listen", "192.0.2.1:0", "--unsafe-open", "--admin", ""}, "(this host does not have that address: set another one by --listen)"},
 		{[]string{"serve", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
+		{[]string{"serve", "--store", "memory"}, `flag --store: unknown flag; without --redis the buckets are in the memory of this process: leave it out`},
+		{[]string{"serve", "--limits-file", "x"}, `flag --limits-file: unknown flag; did you mean --limits?`},
 		{[]string{"serve", "--limits", "nope.yaml"}, `read limits: there is no file "nope.yaml": --limits FILE`},
 		{[]string{"serve", "--limits", filepath.Join(folder, "no_plans.yml")}, `no_plans.yml"; did you mean "` + noPlan + "\"?\n"},
 		{[]string{"serve", "--admin=", "--listen=127.0.0.1:0", "--emf=file:nope/x"}, `open metrics file: there is no folder "nope" for "nope/x"`},

@@ -74,6 +74,7 @@ func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
 
 // ownNames replaces what errors of RL.* commands name by what the API has for it.
 var ownNames = strings.NewReplacer(
+	"invalid username-password pair or user is disabled.", "the file of users has no user of this name and password, or it is off",
 	"the reply of RL.RESERVE", "the answer of /v1/reserve",
 	"the reply of RL.ACQUIRE", "the answer of /v1/acquire",
 	"an id of your own as ID id TENANT tenant", "an id of your own beside its tenant",

@@ -107,7 +107,7 @@ func (f *clientUsers) read() (*users.Set, error) {
 		return nil, fmt.Errorf("read users: %w", users.Placed(f.settings.Users, err))
 	}
 	if incomplete := set.Incomplete(); len(incomplete) > 0 {
-		f.log.Warn("users can do next to nothing, as their lines lack a rule", "number", len(incomplete), "rules", strings.Join(incomplete[:min(len(incomplete), 10)], ", "))
+		f.log.Warn("users can do next to nothing, as their lines lack a rule", "number", len(incomplete), "rules", strings.Join(incomplete[:min(len(incomplete), 10)], ", "), "example", "user acme on #HASH ~acme +@check")
 	}
 	return set, nil
 }
