@@ -42,7 +42,7 @@ func (o *Options) masterOf(ctx context.Context, sentinel string) (addr string, e
 	case len(words) == 2 && !isAddress(words[0], words[1]):
 		return "", fmt.Errorf("ask Sentinel: %w: the master is at %.64q, port %.16q", resp.ErrReply, words[0], words[1])
 	case len(words) != 2:
-		return "", configError(fmt.Sprintf("the Sentinel does not know a master named %q", o.Sentinel))
+		return "", configError(fmt.Sprintf("the Sentinel does not know a master named %q: SENTINEL MASTERS lists those it knows", o.Sentinel))
 	}
 	return net.JoinHostPort(words[0], words[1]), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -71,6 +72,11 @@ func (c *condition) parseNet(pattern string) error {
 		octets := strings.Count(m[1], ".")
 		return fmt.Errorf("%s is no block in CIDR form: write %s%s/%d", Quote(pattern), m[1], strings.TrimSuffix(strings.Repeat("0.", 4-octets), "."), 8*octets)
 	}
+	if err != nil {
+		if reason := notBlock(pattern); reason != "" {
+			return fmt.Errorf("%s is no block in CIDR form: %s", Quote(pattern), reason)
+		}
+	}
 	if err != nil || block.Addr().Is4In6() {
 		return fmt.Errorf("%s is no address and no block in CIDR form: write for example 203.0.113.7 or 2001:db8::/32", Quote(pattern))
 	}
@@ -80,6 +86,24 @@ func (c *condition) parseNet(pattern string) error {
 	}
 	c.exact = block.IsSingleIP()
 	return nil
+}
+
+// notBlock says what to write in the place of an exception, a range or a block of too many bits, or returns "".
+func notBlock(pattern string) string {
+	first, last, isRange := strings.Cut(pattern, "-")
+	from, errFrom := ParseAddr(strings.TrimSpace(first))
+	_, errTo := ParseAddr(strings.TrimSpace(last))
+	addr, bits, _ := strings.Cut(pattern, "/")
+	base, errBase := ParseAddr(addr)
+	switch n, err := strconv.Atoi(bits); {
+	case strings.HasPrefix(pattern, "!"):
+		return "no condition leaves addresses out: write the limit without it, and one for " + Quote(strings.TrimSpace(pattern[1:])) + " with action: allow"
+	case isRange && errFrom == nil && errTo == nil:
+		return fmt.Sprintf("write a limit for each block of the range, such as %s/%d", from, from.BitLen()-1)
+	case errBase == nil && err == nil && n > base.BitLen():
+		return fmt.Sprintf("the address has %d bits, so write /%[1]d or less", base.BitLen())
+	}
+	return ""
 }
 
 func (c *condition) holds(req *Request) bool {

@@ -119,7 +119,7 @@ func (r *request) read(d *reader, f field) (err error) {
 			err = checkSpelling(f, r.values[f])
 		}
 	case f.isNumber():
-		return fmt.Errorf("%s is %s: an integer belongs there", fieldNames[f], kindNames[kind])
+		return d.notNumber(fieldNames[f], kind)
 	case kind == '"' || kind == 0:
 		r.values[f], err = d.readText()
 	default:
@@ -184,6 +184,20 @@ func (d *reader) notText(name string, kind jsontext.Kind) error {
 		return err
 	}
 	return fmt.Errorf("%s is a number: write the text %q", name, limit.Shorten(string(number)))
+}
+
+// notNumber returns the error of a value that is no number. A text of digits is one without its quotes.
+func (d *reader) notNumber(name string, kind jsontext.Kind) error {
+	if kind == '"' {
+		text, err := d.readText()
+		if err != nil {
+			return err
+		}
+		if meant := limit.MeantNumber(string(text)); meant > 0 {
+			return fmt.Errorf("%s is a text: write the number %d, without quotes", name, meant)
+		}
+	}
+	return fmt.Errorf("%s is %s: an integer belongs there", name, kindNames[kind])
 }
 
 // readRaw reads a value as it is written, and returns that part of the body.

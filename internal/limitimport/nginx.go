@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // Nginx imports limit_req_zone and limit_req of an nginx configuration, as
@@ -51,9 +52,9 @@ func explainNone(content []byte, err error) error {
 	case config.LooksLikeCode(content):
 		return config.ErrCode
 	case limitsFile.Match(content):
-		return fmt.Errorf("%w; it looks like a limits file: limitgate limits lint FILE", err)
+		return fmt.Errorf("%w; it looks like a limits file: limitgate limits lint FILE", errNginxEnd)
 	case bytes.Contains(content, []byte("_format_version:")):
-		return fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", err)
+		return fmt.Errorf("%w; it looks like a configuration of Kong: limitgate limits import kong FILE", errNginxEnd)
 	}
 	return err
 }
@@ -188,8 +189,11 @@ func (n *nginx) directives(words []nginxWord, depth int) (rest []nginxWord, err 
 		for end < len(words) && !words[end].is(";") && !words[end].is("{") && !words[end].is("}") {
 			end++
 		}
-		if end == len(words) || words[end].is("}") {
+		if end == len(words) {
 			return nil, at(words[0].line, errNginxEnd)
+		}
+		if words[end].is("}") {
+			return nil, at(words[0].line, fmt.Errorf("%w: ; is missing behind %s", errNginxEnd, limit.Shorten(words[end-1].text)))
 		}
 		directive, mark := words[:end], words[end]
 		words = words[end+1:]

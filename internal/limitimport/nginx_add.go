@@ -100,9 +100,9 @@ func (n *nginx) serversText(first *site) string {
 	case n.serverDimension() == "server_name":
 		return "servers are conditions on server_name: services send DIM server_name with the first name of the server, in small letters, whichever of its names the request has"
 	case len(first.servers) > 0:
-		return "servers are conditions on host: services send DIM host, in small letters and without a port, and for a host that no server names the name of the default server, if it has one: no limit of a server with a name counts another one"
+		return "servers are conditions on host: services send DIM host, in small letters and without a port; for a host that no server names they send the name of the default server, if that has one, as no limit of a server with a name counts it otherwise"
 	}
-	return "servers are conditions on host: services send DIM host, in small letters and without a port, and for a host that no server names the name of the default server: no limit of a server counts another one"
+	return "servers are conditions on host: services send DIM host, in small letters and without a port; for a host that no server names they send the name of the default server, as no limit of a server counts it otherwise"
 }
 
 // remarkPatterns says what services send for servers whose first names are patterns.
