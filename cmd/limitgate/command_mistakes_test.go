@@ -52,6 +52,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "import", "envoy", "--tenant-key", "rout", shopLimits}, `--tenant-key: no descriptor has the key "rout"; did you mean route?; the keys are kind, remote_address, route, tenant`},
 	{[]string{"--listne", ":6380"}, `a command is missing in front of "--listne"; did you mean limitgate serve --listen?`},
 	{[]string{"nope"}, "limitgate: there is no command \"nope\"; limitgate help lists them\n"},
+	{[]string{"limits", "--addr", "127.0.0.1:1", "lint", "limits.yaml"}, "limits: --addr asks a running limitgate, which limits lint does not: leave --addr out"},
+	{[]string{"replay", "--limits", sampleLimits, "--dim", "user={user},x=1", "nope.log"}, "one dimension belongs to each --dim: write --dim user={user} --dim x=1"},
 	{[]string{"limits", "--adr", "127.0.0.1:1"}, "limits: unknown flag --adr; did you mean --addr?"},
 	{[]string{"denied", "--addr", "127.0.0.1:1", "-5"}, "denied: unknown flag -5; write the number of rows alone: limitgate denied 20"},
 	{[]string{"limits", "diff", "nope", sampleLimits}, `read limits: there is no file "nope" (OLD of limitgate limits diff OLD NEW)`},

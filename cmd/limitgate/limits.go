@@ -128,6 +128,10 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 		name, _, _ := strings.Cut("--"+strings.TrimLeft(arg, "-"), "=")
 		return isFlag(arg) && (name == "--addr" || config.MeantFlag(name, []string{"--addr"}) != "")
 	}) {
+		if i := slices.IndexFunc(args, func(arg string) bool { return slices.Contains(names, arg) }); i >= 0 && i+1 < len(args) && !isFlag(args[i+1]) {
+			fmt.Fprintf(env.stderr, "limitgate limits: --addr asks a running limitgate, which limits %s does not: leave --addr out\n", args[i])
+			return exitUsage
+		}
 		return limitsRunning.run(ctx, env, args)
 	}
 	fs := newFlags(env, "limits", limitsAbout(""), "limitgate limits lint examples/limits.yaml")

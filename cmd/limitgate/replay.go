@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -118,6 +119,9 @@ func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 }
 
+// secondDim matches the template of one dimension with another dimension behind a comma.
+var secondDim = regexp.MustCompile(`^(.*\}), ?(\w+=.*)$`)
+
 // dimFlags collects the values of --dim.
 type dimFlags map[string]*accesslog.Template
 
@@ -133,6 +137,9 @@ func (d *dimFlags) Set(s string) error {
 	}
 	if (*d)[name] != nil {
 		return errors.New("the dimension is there twice: leave one out")
+	}
+	if second := secondDim.FindStringSubmatch(text); second != nil {
+		return fmt.Errorf("one dimension belongs to each --dim: write --dim %s=%s --dim %s", name, second[1], second[2])
 	}
 	t, err := accesslog.ParseTemplate(text)
 	if err != nil {

@@ -131,11 +131,15 @@ func writeUnparsed(w io.Writer, count int64, sample []string) {
 // Write prints the comparison for people.
 func (c *Comparison) Write(w io.Writer, oldName, newName string) {
 	for _, warning := range c.Old.Warnings {
-		fmt.Fprintf(w, "WARNING: %s\n", warning)
+		of := "of old: "
+		if slices.Contains(c.New.Warnings, warning) {
+			of = ""
+		}
+		fmt.Fprintf(w, "WARNING: %s%s\n", of, warning)
 	}
 	for _, warning := range c.New.Warnings {
 		if !slices.Contains(c.Old.Warnings, warning) {
-			fmt.Fprintf(w, "WARNING: %s\n", warning)
+			fmt.Fprintf(w, "WARNING: of new: %s\n", warning)
 		}
 	}
 	fmt.Fprintf(w, "old: %s\nnew: %s\n", oldName, newName)
