@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"strings"
+
+	"github.com/limitgate/limitgate/internal/resp"
 )
 
 // NoMemory describes a node for which Full is true.
@@ -19,6 +21,12 @@ func Describe(err error) string {
 		return advice
 	}
 	return describe(err) + "; " + advice
+}
+
+// Advice returns the next step for the failure of a call, without the reply that the error has, or "".
+func Advice(err error) string {
+	refused, _ := resp.AsError(causeOf(err))
+	return strings.TrimPrefix(advise(err), string(refused)+": ")
 }
 
 // causeOf returns why there is no connection, if err is that there is none, and otherwise err.

@@ -220,7 +220,7 @@ func (n *node) reportHealth(err error) {
 // failureOf returns the attributes of a line about the failure of a call.
 func failureOf(err error) []any {
 	attrs := []any{"kind", kindOf(err).String(), "error", describe(err)}
-	if advice := advise(err); advice != "" {
+	if advice := Advice(err); advice != "" {
 		attrs = append(attrs, "advice", advice)
 	}
 	return attrs

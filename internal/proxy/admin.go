@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -83,6 +84,9 @@ func (p *Proxy) readyz(serving context.Context, w http.ResponseWriter, r *http.R
 		shards, err := p.cluster.PingShards(ctx)
 		if err != nil {
 			a.Detail = err.Error()
+			if advice := cluster.Advice(err); !strings.Contains(a.Detail, advice) && cluster.Forbidden(err) { // others may end by themselves
+				a.Detail += "; " + advice
+			}
 			// A store that refuses new connections decides over those that are open.
 			decides := slices.ContainsFunc(shards, func(sh cluster.Shard) bool { return sh.Err == nil })
 			forbidden := cluster.Forbidden(err) && !decides
