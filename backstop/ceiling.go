@@ -13,16 +13,23 @@ const CeilingOff = "--backstop-total-rate is off: while the store is away nothin
 // that fits for each of so many proxies; 0 means that their number is unknown.
 func CeilingAdvice(fits limit.TotalRate, proxies int) string {
 	n := int64(proxies)
-	var number string
+	share := (fits.Units + max(n, 1) - 1) / max(n, 1)
+	number, enough := "", fmt.Sprintf("%d units a second are enough", fits.Units)
+	if fits.Units == 1 {
+		enough = "1 unit a second is enough"
+	}
+	const orLess = ", or to less if the service behind bears less"
 	switch {
 	case fits.Units == 0:
 		return fmt.Sprintf("%s; set it to the units a second that the service behind bears, divided by the number of proxies: %s", CeilingOff, fits.Why)
+	case share == 1:
+		number = "1 in each proxy, the least there is, as 0 is no bound"
 	case n == 0:
-		number = fmt.Sprintf("%d divided by the number of proxies", fits.Units)
+		number = fmt.Sprintf("%d divided by the number of proxies", fits.Units) + orLess
 	case n == 1:
-		number = fmt.Sprintf("%d divided by the number of proxies, 1 now", fits.Units)
+		number = fmt.Sprintf("%d divided by the number of proxies, 1 now", fits.Units) + orLess
 	default:
-		number = fmt.Sprintf("%d, that is %d divided by %d proxies", (fits.Units+n-1)/n, fits.Units, n)
+		number = fmt.Sprintf("%d, that is %d divided by %d proxies", share, fits.Units, n) + orLess
 	}
-	return fmt.Sprintf("%s; set it to %s, or to less if the service behind bears less: %d units a second are enough for what %s", CeilingOff, number, fits.Units, fits.Why)
+	return fmt.Sprintf("%s; set it to %s: %s for what %s", CeilingOff, number, enough, fits.Why)
 }

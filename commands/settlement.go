@@ -165,6 +165,12 @@ var wrongHold = map[limit.Hold]string{
 // replies are the commands whose replies have ids, by the kind of the command that settles them.
 var replies = map[limit.Hold]string{limit.HoldReservation: "RL.RESERVE", limit.HoldSlot: "RL.ACQUIRE"}
 
+// idBehind reports whether the last of some arguments is an id, and no value of an option.
+func idBehind(args [][]byte, h limit.Hold) bool {
+	_, _, _, ok := limit.ParseHoldID(string(args[len(args)-1]), h)
+	return ok && len(args) > 1
+}
+
 // parseHeld parses the id to be settled, and returns the words after it. A - is the tenant
 // of the user. Kept is false if the id shows that no store has a record of it.
 func parseHeld(args [][]byte, u *users.User, what *limit.Settlement) (rest [][]byte, kept bool, errReply string) {
@@ -172,6 +178,9 @@ func parseHeld(args [][]byte, u *users.User, what *limit.Settlement) (rest [][]b
 		tenant, id, kept, ok := limit.ParseHoldID(string(args[0]), what.Hold)
 		if _, _, _, other := limit.ParseHoldID(string(args[0]), limit.HoldReservation+limit.HoldSlot-what.Hold); !ok && other {
 			return nil, false, "ERR invalid id '" + quote(args[0]) + "': " + wrongHold[what.Hold]
+		}
+		if !ok && idBehind(args, what.Hold) {
+			return nil, false, "ERR invalid id '" + quote(args[0]) + "': the id stands in front, without tenant and op: '" + quote(args[len(args)-1]) + "'"
 		}
 		if !ok {
 			return nil, false, "ERR invalid id '" + quote(args[0]) + "': want the id in the reply of " + replies[what.Hold] + ", or an id of your own as ID id TENANT tenant"

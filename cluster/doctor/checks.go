@@ -342,8 +342,12 @@ func (r *Report) checkDurability() {
 		}
 	})
 	r.each("replicas", func(m *MasterReport) (Severity, string) {
-		if len(m.Replicas) == 0 {
-			return SeverityNote, "it has no replica: while it is down the backstop decides; give it one"
+		switch {
+		case len(m.Replicas) > 0:
+		case len(m.Copying) > 0:
+			return SeverityNote, "its replica " + m.Copying[0] + " has no copy of its data yet: while it is down before that, the backstop decides"
+		default:
+			return SeverityNote, "no replica is connected to it: while it is down the backstop decides; give it one, or connect the one it has"
 		}
 		return SeverityOK, "every write is copied to a replica, and a failover may lose the last moments"
 	})

@@ -102,8 +102,25 @@ func TestReadInfo(t *testing.T) {
 	m.readInfo("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\nmaxmemory_policy:volatile-ttl\r\naof_enabled:1\r\n" +
 		"slave0:ip=10.0.0.2,port=6379,state=online,offset=14,lag=1\r\nslave1:ip=10.0.0.3,port=6379,state=wait_bgsave,offset=0,lag=0\r\nslave2:ip=fd00::1,port=6379,state=online,offset=14,lag=0\r\n")
 	if m.Server != "Valkey" || m.Version != "8.1.1" || m.compatible != "7.2.4" || m.MemoryPolicy != "volatile-ttl" || !*m.AOF ||
-		strings.Join(m.Replicas, " ") != "10.0.0.2:6379 [fd00::1]:6379" {
+		strings.Join(m.Replicas, " ") != "10.0.0.2:6379 [fd00::1]:6379" || strings.Join(m.Copying, " ") != "10.0.0.3:6379" {
 		t.Errorf("got %+v", m)
+	}
+}
+
+// TestReplicas: a replica without a copy of the data is named, and a master without one is not said to have none elsewhere.
+func TestReplicas(t *testing.T) {
+	for info, want := range map[string]string{
+		"": "no replica is connected to it",
+		"slave0:ip=10.0.0.3,port=6379,state=wait_bgsave,offset=0,lag=0\r\n":                                                           "its replica 10.0.0.3:6379 has no copy of its data yet",
+		"slave0:ip=10.0.0.3,port=6379,state=send_bulk,offset=0,lag=0\r\nslave1:ip=10.0.0.2,port=6379,state=online,offset=0,lag=0\r\n": "every write is copied to a replica",
+	} {
+		m := &MasterReport{Addr: "a"}
+		m.readInfo(info)
+		r := &Report{Masters: []MasterReport{*m}}
+		r.checkDurability()
+		if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == "replicas" && strings.Contains(f.Text, want) }) {
+			t.Errorf("%q: %+v, want %s", info, r.Findings, want)
+		}
 	}
 }
 

@@ -77,24 +77,23 @@ func (r *MasterReport) readInfo(info string) {
 		if text == "" {
 			break
 		}
-		if addr := replicaAddr(text); addr != "" {
+		if addr, online := replicaAddr(text); online {
 			r.Replicas = append(r.Replicas, addr)
+		} else {
+			r.Copying = append(r.Copying, addr)
 		}
 	}
 }
 
-// replicaAddr returns the address in text, ip=...,port=...,state=...,..., if the replica is
+// replicaAddr returns the address in text, ip=...,port=...,state=...,..., and whether the replica is
 // online.
-func replicaAddr(text string) string {
+func replicaAddr(text string) (addr string, online bool) {
 	fields := map[string]string{}
 	for field := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(field, "=")
 		fields[name] = value
 	}
-	if fields["state"] != "online" {
-		return ""
-	}
-	return net.JoinHostPort(fields["ip"], fields["port"])
+	return net.JoinHostPort(fields["ip"], fields["port"]), fields["state"] == "online"
 }
 
 // askVersion reads from HELLO the version that INFO does not contain.

@@ -42,7 +42,8 @@ type MasterReport struct {
 	Error    string       `json:"error,omitempty"`
 	Slots    string       `json:"slots,omitempty"` // of a cluster: "0-5460 7000"
 	Replicas []string     `json:"replicas"`
-	Server   string       `json:"server,omitempty"` // Redis or Valkey
+	Copying  []string     `json:"copying,omitempty"` // replicas that have no copy of its data yet
+	Server   string       `json:"server,omitempty"`  // Redis or Valkey
 	Version  string       `json:"version,omitempty"`
 	Mode     cluster.Mode `json:"mode,omitempty"`
 	// Connect is the time for connecting, loading the script and probing.

@@ -149,7 +149,7 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 func runLint(_ context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits lint", limitsAbout("lint"), "limitgate limits lint examples/limits.yaml")
 	strict := fs.Bool("strict", false, "also demand on_error on every limit, and a secret if addresses are counted")
-	ttl := ipMaxTTLFlag(fs)
+	ttl := ipMaxTTLFlag(env, fs)
 	secret := fs.String("privacy-ip-secret-file", "", "`file` of the secret that addresses are hashed with")
 	var folder folderFlags
 	folder.define(fs)
@@ -281,7 +281,7 @@ func loadLimits(env *environment, path string, opts limit.CompileOptions) (*limi
 	}
 	set, warnings, err := config.ParseLimits(path, content, opts)
 	if err == nil && opts.IPMaxTTL == 0 {
-		opts.IPMaxTTL = defaultIPMaxTTL.Microseconds()
+		opts.IPMaxTTL = env.ipMaxTTL().Microseconds()
 		if _, _, err := config.ParseLimits(path, content, opts); err != nil {
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				fmt.Fprintf(env.stderr, "%s (warning: limitgate serve refuses it without that setting)\n", line)

@@ -15,7 +15,7 @@ import (
 func runConfirm(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits confirm", limitsAbout("confirm"), "limitgate limits confirm --bucket limits-audit dynamodb://limits TENANT#acme")
 	bucket := fs.String("bucket", "", "`name` of the S3 bucket of the audit")
-	ttl := ipMaxTTLFlag(fs)
+	ttl := ipMaxTTLFlag(env, fs)
 	yes := fs.Bool("yes", false, "write without asking")
 	actor := fs.String("actor", "", "`name` of who confirms this; the caller that AWS knows unless given")
 	if code, done := parseFlags(env, fs, args); done {

@@ -44,7 +44,7 @@ var importers = map[string]func([]byte) (limitimport.Result, error){"nginx": lim
 
 func runImport(_ context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits import", importAbout, "limitgate limits import nginx nginx.conf > limits.yaml", "nginx -T > nginx.txt && limitgate limits import nginx nginx.txt > limits.yaml", "limitgate limits import envoy ratelimit/config > limits.yaml")
-	ttl := ipMaxTTLFlag(fs)
+	ttl := ipMaxTTLFlag(env, fs)
 	var folder folderFlags
 	folder.defineMerge(fs)
 	tenantKey := fs.String("tenant-key", defaultTenantKey, "of envoy: the `key` of descriptors whose value is the tenant")

@@ -39,7 +39,7 @@ type pushOptions struct {
 
 func runPush(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits push", limitsAbout("push"), "limitgate limits push limits.yaml dynamodb://limits")
-	ttl := ipMaxTTLFlag(fs)
+	ttl := ipMaxTTLFlag(env, fs)
 	var o pushOptions
 	fs.BoolVar(&o.yes, "yes", false, "write without asking")
 	fs.StringVar(&o.actor, "actor", "", "`name` of who changes this; the caller that AWS knows unless given")

@@ -51,8 +51,16 @@ const defaultIPMaxTTL = time.Hour
 
 // ipMaxTTLFlag adds the flag that limits by address are checked against, which must match
 // the setting of the proxies.
-func ipMaxTTLFlag(fs *flag.FlagSet) *time.Duration {
-	return fs.Duration("privacy-ip-max-ttl", defaultIPMaxTTL, "the longest a hashed address may be kept, as proxies have it")
+func ipMaxTTLFlag(env *environment, fs *flag.FlagSet) *time.Duration {
+	return fs.Duration("privacy-ip-max-ttl", env.ipMaxTTL(), "the longest a hashed address may be kept, as proxies have it; otherwise that of LIMITGATE_PRIVACY_IP_MAX_TTL, if set")
+}
+
+// ipMaxTTL returns the bound on the time that addresses are kept which the variable of that setting has, or the default.
+func (env *environment) ipMaxTTL() time.Duration {
+	if ttl, err := time.ParseDuration(env.lookup("LIMITGATE_PRIVACY_IP_MAX_TTL")); err == nil && ttl > 0 {
+		return ttl
+	}
+	return defaultIPMaxTTL
 }
 
 // openTableArgs reads the table, and the file unless its path is empty. IPMaxTTL is an
@@ -178,7 +186,7 @@ func tableFirst(env *environment, fs *flag.FlagSet) bool {
 
 func runDiff(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "limits diff", limitsAbout("diff"), "limitgate limits diff limits.yaml dynamodb://limits")
-	ttl := ipMaxTTLFlag(fs)
+	ttl := ipMaxTTLFlag(env, fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}

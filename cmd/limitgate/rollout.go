@@ -91,7 +91,7 @@ func runRollout(ctx context.Context, env *environment, args []string) int {
 func runRolloutWord(ctx context.Context, env *environment, word string, args []string, run func(context.Context, *environment, *rolloutArgs) int) int {
 	r := &rolloutArgs{}
 	fs := newFlags(env, "rollout "+word, rolloutAbout, rolloutExample)
-	r.flags(fs, word)
+	r.flags(env, fs, word)
 	if code, done := parseFlags(env, fs, args); done {
 		return code
 	}
@@ -118,10 +118,10 @@ func runRolloutWord(ctx context.Context, env *environment, word string, args []s
 	return run(ctx, env, r)
 }
 
-func (r *rolloutArgs) flags(fs *flag.FlagSet, word string) {
+func (r *rolloutArgs) flags(env *environment, fs *flag.FlagSet, word string) {
 	fs.StringVar(&r.gate, "gate", "", "the `configuration` in AWS AppConfig that is the gate")
 	if r.ttl = new(time.Duration); word == "start" || word == "promote" { // these two check a revision
-		r.ttl = ipMaxTTLFlag(fs)
+		r.ttl = ipMaxTTLFlag(env, fs)
 	}
 	if word == "status" || word == "promote" {
 		fs.StringVar(&r.cells, "cells", "", "`name` of the DynamoDB table with the vetoes of proxies")

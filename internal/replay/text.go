@@ -16,16 +16,11 @@ func (r *Report) Write(w io.Writer) {
 		fmt.Fprintf(w, "WARNING: %s\n", warning)
 	}
 	fmt.Fprintf(w, "%s: %d admitted, %d denied (%s)\n", counted(r.Requests, "request"), r.Admitted, r.Denied, percent(r.Denied, r.Requests))
-	if r.From != nil && r.To != nil {
-		fmt.Fprintf(w, "from %s to %s; busiest second %s with %s\n", stamp(r.From), stamp(r.To), stamp(r.BusiestSecond), counted(r.BusiestCount, "request"))
-	}
+	r.writeSpan(w)
 	if r.FirstDenial != nil {
 		fmt.Fprintf(w, "first denial %s\n", stamp(r.FirstDenial))
 	}
-	if r.OutOfOrder > 0 {
-		fmt.Fprintf(w, "%s behind later ones, and decided in the order of time\n", lines(r.OutOfOrder, "was", "were"))
-	}
-	writeUnparsed(w, r.Unparsed, r.UnparsedSample)
+	r.writeMoved(w)
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "limit\trequests\tadmitted\tdenied\twould deny\tleast left\t")
@@ -52,6 +47,21 @@ func (r *Report) Write(w io.Writer) {
 		fmt.Fprintf(tw, "%d\t  %s\n", b.Denied, b.Bucket)
 	}
 	_ = tw.Flush()
+}
+
+// writeSpan prints the time of the log.
+func (r *Report) writeSpan(w io.Writer) {
+	if r.From != nil && r.To != nil {
+		fmt.Fprintf(w, "from %s to %s; busiest second %s with %s\n", stamp(r.From), stamp(r.To), stamp(r.BusiestSecond), counted(r.BusiestCount, "request"))
+	}
+}
+
+// writeMoved prints how many lines were not decided where they stand, or at all.
+func (r *Report) writeMoved(w io.Writer) {
+	if r.OutOfOrder > 0 {
+		fmt.Fprintf(w, "%s behind later ones, and decided in the order of time\n", lines(r.OutOfOrder, "was", "were"))
+	}
+	writeUnparsed(w, r.Unparsed, r.UnparsedSample)
 }
 
 // hashed says how to see the addresses of buckets.
@@ -143,7 +153,10 @@ func (c *Comparison) Write(w io.Writer, oldName, newName string) {
 		}
 	}
 	fmt.Fprintf(w, "old: %s\nnew: %s\n", oldName, newName)
-	fmt.Fprintf(w, "%s: %d newly denied, %d newly admitted\n\n", counted(c.Old.Requests, "request"), c.NewlyDenied, c.NewlyAdmitted)
+	fmt.Fprintf(w, "%s: %d newly denied, %d newly admitted\n", counted(c.Old.Requests, "request"), c.NewlyDenied, c.NewlyAdmitted)
+	c.Old.writeSpan(w)
+	c.Old.writeMoved(w)
+	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "\told\tnew\tdifference\t")
 	row := func(name string, before, after int64) {
