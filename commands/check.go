@@ -128,6 +128,9 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 			return errReply + "TTL is in milliseconds; did you mean TTL " + quote(words[1]) + "000?"
 		}
 	}
+	if o&optionTTL == 0 && equalFold(word, "TTL") {
+		return errReply + "RL.RESERVE and RL.ACQUIRE take it, for what they hold"
+	}
 	if o&optionTTL != 0 && len(word) > 0 && looksNumeric(word) {
 		return errReply + "a slot has no cost, and the estimate of RL.RESERVE stands once, behind the ip"
 	}

@@ -40,10 +40,26 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "unknown key; leave it out, as rate has the number and its period, and burst the size of the bucket, or write another limit")
 		case ofLimit && otherKeys[folded(key.Value)] == rateKey && meant() != "":
 			d.fail(key, plain(field), "unknown key; write rate: %s, the number and its period in one", meant())
+		case known["overrides"] != nil && isOverride(value):
+			d.fail(key, plain(field), "unknown key; write it inside of overrides: {%s: ...}", plain(key.Value))
 		default:
 			d.fail(key, plain(field), "unknown key; %s", knownKeys(key.Value, field, slices.Sorted(maps.Keys(known))))
 		}
 	})
+}
+
+// isOverride reports whether a value has keys of a limit alone.
+func isOverride(value *yaml.Node) bool {
+	n := resolveAlias(value)
+	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
+		return false
+	}
+	for entry := range slices.Chunk(n.Content, 2) {
+		if key := entry[0].Value; !slices.Contains(limitKeys, key) && !slices.Contains(overriddenKeys, key) {
+			return false
+		}
+	}
+	return true
 }
 
 // exampleOf returns what the mapping of a field looks like, with the rate that stands in its place if one does.

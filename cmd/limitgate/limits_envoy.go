@@ -99,8 +99,8 @@ func readEnvoy(path string, flags folderFlags) (envoyConfig, rlsconfig.Problems,
 	if len(files) == 0 {
 		return envoyConfig{}, nil, errors.New(path + " has no files: write the limits of a domain into one, domain: NAME and descriptors")
 	}
-	if limits := limitsFileIn(path, files); limits != "" {
-		return envoyConfig{}, nil, fmt.Errorf("%s is a folder, and a folder is read as Envoy's limits; a limits file is named itself: %s", path, limits)
+	if others := othersIn(path, files); len(others) > 0 {
+		return envoyConfig{}, nil, fmt.Errorf("%s is a folder, which is read as Envoy's limits, and has none: %s", path, strings.Join(others, ", "))
 	}
 	content, err := rlsconfig.ReadExtensions(flags.extensions)
 	if err != nil {
@@ -114,18 +114,23 @@ func readEnvoy(path string, flags folderFlags) (envoyConfig, rlsconfig.Problems,
 	return envoyConfig{c, path, len(files)}, problems, nil
 }
 
-// limitsFileIn returns a limits file that stands in a folder, none of whose own files is one of Envoy's limits, or "".
-func limitsFileIn(path string, files []rlsconfig.File) (limits string) {
+// maxOthers bounds the files of other kinds that an error names.
+const maxOthers = 3
+
+// othersIn describes files of other kinds that stand in a folder, none of whose own files is one of Envoy's limits.
+func othersIn(path string, files []rlsconfig.File) (others []string) {
 	for _, f := range files {
-		switch {
-		case filepath.Dir(f.Name) != filepath.Clean(path):
-		case config.IsEnvoys(f.Content):
-			return ""
-		case limits == "" && config.IsLimits(f.Content):
-			limits = f.Name
+		if filepath.Dir(f.Name) != filepath.Clean(path) {
+			continue
+		}
+		if config.IsEnvoys(f.Content) {
+			return nil
+		}
+		if kind, command := config.KindOf(f.Content); kind != "" && len(others) < maxOthers {
+			others = append(others, fmt.Sprintf("%s is %s (limitgate %s %[1]s)", f.Name, kind, command))
 		}
 	}
-	return limits
+	return others
 }
 
 // lintEnvoy lists the mistakes and the warnings of a folder, and its limits.

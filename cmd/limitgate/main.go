@@ -144,6 +144,10 @@ func execute(ctx context.Context, env *environment, args []string) int {
 			return exitUsage
 		}
 	}
+	if len(args) == 1 && strings.Contains(missingFlag(args[0]), "--limits") {
+		fmt.Fprintf(env.stderr, "limitgate: a command is missing in front of %s; did you mean limitgate serve --limits %.200s?\n", config.Quote(args[0]), args[0])
+		return exitUsage
+	}
 	var names []string
 	for _, c := range subcommands() {
 		names = append(names, c.name)

@@ -53,6 +53,8 @@ func TestMistakes(t *testing.T) {
 		},
 		{[]string{"serve", "--listen", "192.0.2.1:0", "--unsafe-open", "--admin", ""}, "(this host does not have that address: set another one by --listen)"},
 		{[]string{"serve", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
+		{[]string{"serve", "--unsafe-open", "yes"}, `"yes" is not a flag: a flag that is a switch has its value behind =, such as --unsafe-open=true, and is on without one`},
+		{[]string{"limits.yaml"}, `a command is missing in front of "limits.yaml"; did you mean limitgate serve --limits limits.yaml?`},
 		{[]string{"serve", "--store", "memory"}, `flag --store: unknown flag; without --redis the buckets are in the memory of this process: leave it out`},
 		{[]string{"serve", "--limits-file", "x"}, `flag --limits-file: unknown flag; did you mean --limits?`},
 		{[]string{"serve", "--limits", "nope.yaml"}, `read limits: there is no file "nope.yaml": --limits FILE`},

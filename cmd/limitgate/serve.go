@@ -151,8 +151,8 @@ func (e *namedError) Error() string { return e.text }
 
 func (e *namedError) Unwrap() error { return e.error }
 
-// missingFlag returns the flag for an argument that looks like a limits file, a table of limits or an address of
-// the store.
+// missingFlag returns the flag for an argument that looks like a limits file, a table of limits, an address of the store or
+// the value of a switch.
 func missingFlag(arg string) string {
 	if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" || ext == ".json" || isTable(arg) {
 		return "; write --limits in front of it"
@@ -160,8 +160,14 @@ func missingFlag(arg string) string {
 	if _, port, err := net.SplitHostPort(arg); err == nil && port != "" {
 		return "; nodes are one list with commas: --redis HOST:PORT,HOST:PORT"
 	}
+	if on, known := switchWords[strings.ToLower(arg)]; known {
+		return fmt.Sprintf(": a flag that is a switch has its value behind =, such as --unsafe-open=%t, and is on without one", on)
+	}
 	return ""
 }
+
+// switchWords are the words for on and off.
+var switchWords = map[string]bool{"true": true, "yes": true, "on": true, "1": true, "false": false, "no": false, "off": false, "0": false}
 
 // startLog returns the logger of the settings, its level, and a function that ends it: lines that follow
 // are lost.

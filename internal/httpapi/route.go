@@ -35,7 +35,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	case bytes.HasPrefix(path, []byte(apiPath)):
 		s.api(ctx, string(path[len(apiPath):]), query)
 	default:
-		s.problem(ctx, fasthttp.StatusNotFound, "there is nothing here: gateways ask /check, "+openAPIPath+" describes the API, and health and metrics are at the address of --admin")
+		s.problem(ctx, fasthttp.StatusNotFound, "there is nothing here: services post to /v1/check, gateways ask /check, "+openAPIPath+" describes the API, and health and metrics are at the address of --admin")
 	}
 }
 

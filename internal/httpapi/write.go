@@ -69,7 +69,16 @@ func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
 	case strings.HasPrefix(rest, "too many clients"), strings.HasPrefix(rest, "nothing was refunded"):
 		code = fasthttp.StatusServiceUnavailable
 	}
-	s.problem(ctx, code, withAPINames(rest))
+	s.problem(ctx, code, withAPINames(rest)+lackingRule(rest))
+}
+
+// lackingRule names the rule that a user lacks who may not ask for a tenant, or returns "".
+func lackingRule(text string) string {
+	_, tenant, found := strings.Cut(text, " tenant '")
+	if !found || !strings.HasPrefix(text, "this user may not ") {
+		return ""
+	}
+	return ": its line in the file of users has no ~" + strings.TrimSuffix(tenant, "'")
 }
 
 // ownNames replaces what errors of RL.* commands name by what the API has for it.

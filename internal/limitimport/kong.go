@@ -3,7 +3,6 @@ package limitimport
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v4"
@@ -23,7 +22,7 @@ func Kong(content []byte) (Result, error) {
 	}
 	isMapping := err == nil && root != nil && root.Kind == yaml.MappingNode
 	switch {
-	case !isMapping && nginxBlock.Match(content):
+	case !isMapping && config.NginxBlock.Match(content):
 		return Result{}, errors.New("it looks like a configuration of nginx: limitgate limits import nginx FILE")
 	case err != nil:
 		return Result{}, err
@@ -54,9 +53,6 @@ var errNotKong = errors.New("it is no declarative configuration of Kong, which h
 
 // kongFields are fields of which each configuration has one.
 var kongFields = []string{"_format_version", "services", "routes", "consumers", "consumer_groups", "plugins"}
-
-// nginxBlock matches a line of a configuration of nginx.
-var nginxBlock = regexp.MustCompile(`(?m)^\s*(?:(?:http|server|events)\s*\{|limit_req_zone\s)`)
 
 // kong is a configuration that is being read.
 type kong struct {

@@ -37,6 +37,9 @@ var mistakes = []struct{ name, file, want string }{
 	{"empty domain", "descriptors:\n\ndomain: ''", "f:3: domain: a configuration needs the name of its domain: write domain: NAME"},
 	{"object of Kubernetes", "kind: ConfigMap\ndomain: d", "f:1: kind: unknown key; it is of an object of Kubernetes: write what is below data of a ConfigMap"},
 	{"limits file", "domain: d\nplans: {}", "f:2: plans: unknown key; it is of a limits file of Limitgate, which belongs in no folder of Envoy's limits: name that file itself, as in serve --limits FILE"},
+	{"limits file alone", "version: 1\nplans: {}\ntenants: {}", "f:1: this is a limits file, which belongs in no folder of Envoy's limits: limitgate limits lint \"f\""},
+	{"configuration of Kong", "_format_version: '3.0'\nplugins: []", "f:1: this is a configuration of Kong, which belongs in no folder of Envoy's limits: limitgate limits import kong \"f\""},
+	{"configuration of nginx", "events {}\nhttp { server {} }", "f:1: this is a configuration of nginx, which belongs in no folder of Envoy's limits: limitgate limits import nginx \"f\""},
 	{"no key", "domain: d\ndescriptors:\n- value: a", "f:3: descriptors[0].key: a descriptor needs a key: write key: NAME"},
 	{"empty key", "domain: d\ndescriptors:\n- key: a\n  descriptors:\n  - key: ~", "f:5: descriptors[0].descriptors[0].key: a descriptor needs a key: write key: NAME"},
 	{

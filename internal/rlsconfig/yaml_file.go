@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
 )
 
 const (
@@ -47,6 +48,10 @@ func readFile(f File, r *report) *document {
 		r.fail(at, "the file has %d bytes, and the largest may have %d", len(f.Content), maxFileBytes)
 		return doc
 	}
+	if kind, command := kindOf(f.Content); kind != "" {
+		r.fail(at, "this is %s, which belongs in no folder of Envoy's limits: limitgate %s %s", kind, command, limit.Quote(f.Name))
+		return doc
+	}
 	var root, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(f.Content))
 	switch err := decoder.Decode(&root); {
@@ -67,6 +72,14 @@ func readFile(f File, r *report) *document {
 		y.root(n, doc)
 	}
 	return doc
+}
+
+// kindOf recognizes a file of another kind, without the word domain.
+func kindOf(content []byte) (kind, command string) {
+	if bytes.Contains(content, []byte("domain")) {
+		return "", ""
+	}
+	return config.KindOf(content)
 }
 
 // yamlReader turns the nodes of a file into a document, and reports mistakes of its shape.
