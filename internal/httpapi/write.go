@@ -78,7 +78,7 @@ func lackingRule(text string) string {
 	if !found || !strings.HasPrefix(text, "this user may not ") {
 		return ""
 	}
-	return ": its line in the file of users has no ~" + strings.TrimSuffix(tenant, "'")
+	return ": its rules have no ~" + strings.TrimSuffix(tenant, "'")
 }
 
 // ownNames replaces what errors of RL.* commands name by what the API has for it.
