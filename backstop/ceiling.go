@@ -14,7 +14,8 @@ const CeilingOff = "--backstop-total-rate is off: while the store is away nothin
 func CeilingAdvice(fits limit.TotalRate, proxies int) string {
 	n := int64(proxies)
 	share := (fits.Units + max(n, 1) - 1) / max(n, 1)
-	number, enough := "", fmt.Sprintf("%d units a second are enough", fits.Units)
+	var number string
+	enough := fmt.Sprintf("%d units a second are enough", fits.Units)
 	if fits.Units == 1 {
 		enough = "1 unit a second is enough"
 	}
