@@ -38,7 +38,7 @@ func LooksLikeLog(content []byte) bool {
 		var object map[string]any
 		return json.Unmarshal(line, &object) == nil && object["version"] == nil && slices.ContainsFunc(timeKeys, func(key string) bool { return object[key] != nil })
 	}
-	if errorLog.Match(line) || bytes.HasPrefix(line, []byte("#Version: 1.0")) {
+	if errorLog.Match(line) || bytes.HasPrefix(line, []byte("#Version: 1.0")) || bytes.HasPrefix(line, []byte("#Software: Microsoft Internet")) {
 		return true
 	}
 	at := looksLikeLog.FindIndex(line)

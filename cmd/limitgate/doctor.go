@@ -60,6 +60,8 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	case err != nil:
 	case fs.NArg() > 0:
 		err = fmt.Errorf("%s is not a flag: name the nodes by --redis", config.Quote(fs.Arg(0)))
+	case !settings.UsesRedis() && env.lookup("LIMITGATE_REDIS") != "":
+		err = errors.New(`an address is needed: doctor reads no LIMITGATE_REDIS: limitgate doctor --redis "$LIMITGATE_REDIS"`)
 	case !settings.UsesRedis():
 		err = fmt.Errorf("an address is needed: for example limitgate doctor --redis 127.0.0.1:6379")
 	case *timeout <= 0 || *decision <= 0:

@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -147,16 +148,21 @@ func (r *Reader) heading(line string) error {
 }
 
 // parseColumns parses a line of a standard log of CloudFront,
-// https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/AccessLogs.html: columns between
-// tabs, whose names are in a line #Fields: before it. Values are encoded as in URLs.
+// https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/AccessLogs.html, with columns between
+// tabs, or of IIS, https://learn.microsoft.com/en-us/windows/win32/http/w3c-logging, with columns between
+// spaces. A line #Fields: before it has their names. Values are encoded as in URLs.
 func (r *Reader) parseColumns(s string) (e Entry, err error) {
-	values := strings.Split(s, "\t")
+	separator, between := "\t", "tabs"
+	if !strings.Contains(s, "\t") {
+		separator, between = " ", "spaces"
+	}
+	values := strings.Split(s, separator)
 	if len(values) != len(r.columns) {
 		there := fmt.Sprintf("there are %d columns", len(values))
 		if len(values) == 1 {
 			there = "there is 1 column"
 		}
-		return e, fmt.Errorf("%s between tabs: want the %d that the line #Fields: names", there, len(r.columns))
+		return e, fmt.Errorf("%s between %s: want the %d that the line #Fields: names", there, between, len(r.columns))
 	}
 	column := func(name string) string {
 		for i, c := range r.columns {
@@ -169,14 +175,14 @@ func (r *Reader) parseColumns(s string) (e Entry, err error) {
 	if e.Time, err = timeRFC3339(column("date") + "T" + column("time") + "Z"); err != nil {
 		return e, err
 	}
-	e.RemoteAddr, e.Method, e.Target, e.Proto = column("c-ip"), column("cs-method"), column("cs-uri-stem"), column("cs-protocol-version")
+	e.RemoteAddr, e.Method, e.Target, e.Proto = column("c-ip"), column("cs-method"), column("cs-uri-stem"), cmp.Or(column("cs-protocol-version"), column("cs-version"))
 	if e.RemoteAddr == "" || !isToken(e.Method) || e.Target == "" {
-		return e, errors.New("c-ip, cs-method or cs-uri-stem is empty: want the columns of a standard log of CloudFront")
+		return e, errors.New("c-ip, cs-method or cs-uri-stem is empty: want the columns of a standard log of CloudFront, or of IIS")
 	}
 	if query := column("cs-uri-query"); query != "" {
 		e.Target += "?" + query
 	}
-	e.Referer, e.UserAgent = column("cs(Referer)"), column("cs(User-Agent)")
+	e.User, e.Referer, e.UserAgent = column("cs-username"), column("cs(Referer)"), column("cs(User-Agent)")
 	e.Bytes, _ = strconv.ParseInt(column("sc-bytes"), 10, 64)
 	return e, e.setStatus(column("sc-status"))
 }

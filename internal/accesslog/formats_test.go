@@ -13,12 +13,18 @@ const cloudFront = "#Version: 1.0\n" +
 	"#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs-protocol-version\n" +
 	"2026-03-01\t10:00:05\tLHR3-C2\t1045\t203.0.113.7\tGET\td111.cloudfront.net\t/v1/search\t200\t-\tcurl/8.5%20(x)\tq=a%20b\tHTTP/2.0\n"
 
+// ofIIS has the heading of a log of IIS, and a line.
+const ofIIS = "#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n" +
+	"#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs-version cs(User-Agent) cs(Referer) sc-status sc-bytes\n" +
+	"2026-03-01 10:00:05 10.0.0.1 GET /v1/search q=a%20b 443 ann 203.0.113.7 HTTP/2.0 curl/8.5+(x) - 200 1045\n"
+
 // formats are a line of each format, all of the same request.
 var formats = map[string]string{
 	"combined":   `203.0.113.7 - - [01/Mar/2026:10:00:05 +0000] "GET /v1/search?q=a%20b HTTP/2.0" 200 1045 "-" "curl/8.5 (x)"`,
 	"envoy":      `[2026-03-01T10:00:05.000Z] "GET /v1/search?q=a%20b HTTP/2.0" 200 - 0 1045 12 11 "198.51.100.9, 203.0.113.7" "curl/8.5 (x)" "id" "example.com" "10.0.0.1:80"`,
 	"ALB":        `https 2026-03-01T10:00:05.000000Z app/shop/50dc6c495c0c9188 203.0.113.7:2817 10.0.0.1:80 0.000 0.001 0.000 200 200 34 1045 "GET https://example.com:443/v1/search?q=a%20b HTTP/2.0" "curl/8.5 (x)" ECDHE TLSv1.2 arn:aws "Root=1" "example.com" "arn" 1 2026-03-01T10:00:04.999000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"`,
 	"CloudFront": cloudFront,
+	"IIS":        ofIIS,
 	"nginx JSON": `{"time_iso8601":"2026-03-01T10:00:05+00:00","remote_addr":"203.0.113.7","request":"GET /v1/search?q=a%20b HTTP/2.0","status":"200","body_bytes_sent":"1045","http_user_agent":"curl/8.5 (x)","http_referer":"-"}`,
 	"Caddy":      `{"level":"info","ts":1772359205.0,"request":{"remote_ip":"203.0.113.7","client_ip":"203.0.113.7","proto":"HTTP/2.0","method":"GET","host":"example.com","uri":"/v1/search?q=a%20b"},"size":1045,"status":200,"user_agent":"curl/8.5 (x)"}`,
 	"Traefik":    `{"ClientHost":"203.0.113.7","DownstreamContentSize":1045,"DownstreamStatus":200,"RequestMethod":"GET","RequestPath":"/v1/search?q=a%20b","RequestProtocol":"HTTP/2.0","StartUTC":"2026-03-01T10:00:05Z","request_User-Agent":"curl/8.5 (x)"}`,
@@ -43,6 +49,8 @@ func TestFormats(t *testing.T) {
 		switch name {
 		case "ALB": // which logs the URL
 			expected.Target = "https://example.com:443" + want.Target
+		case "IIS":
+			expected.User, expected.Target, expected.UserAgent = "ann", "/v1/search?q=a b", "curl/8.5+(x)"
 		case "CloudFront": // whose values are decoded
 			expected.Target = "/v1/search?q=a b"
 		}
@@ -74,7 +82,7 @@ func TestFormatsMistakes(t *testing.T) {
 		"2026-03-01\t10:00:05\tLHR3-C2\t1045\t203.0.113.7\tGET":                                           "no line #Fields: before them names them: want the log with its first two lines, of which #Fields: is one",
 		`[::1] - - [01/Mar/2026:10:00:05 +0000] "GET" 200 1`:                                              "the request has no target",
 		`http 2026-03-01T10:00:05Z elb 192.0.2.1:1 - 0 0 0 200 200 1 "GET http://h/ HTTP/1.1"`:            "there are 11 fields before the request",
-		"#Fields: date time c-ip\n2026-03-01":                                                             "there is 1 column between tabs: want the 3",
+		"#Fields: date time c-ip\n2026-03-01":                                                             "there is 1 column between spaces: want the 3",
 		"#Fields: date time c-ip\n2026-03-01\t10:00:05":                                                   "there are 2 columns between tabs: want the 3",
 		"#Fields: date time c-ip cs-method cs-uri-stem sc-status\n2026-03-01\t10:00:05\t-\tGET\t/\t200":   "c-ip, cs-method or cs-uri-stem is empty",
 		"#Fields: date time c-ip cs-method cs-uri-stem sc-status\n2026-03-01\t10:00:05\t::1\tGET\t/\tok":  "the status is \"ok\"",
