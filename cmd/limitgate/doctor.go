@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/term"
-
 	"github.com/limitgate/limitgate/cluster/doctor"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/proxy"
