@@ -173,9 +173,11 @@ func (s *meetingSearch) search(taken []int, next int) {
 	s.search(taken, next+1)
 }
 
-// groupsMeet reports whether one request can meet a limit of a and one of b.
+// groupsMeet reports whether a limit of a and one of b can count one request: neither replaces the other.
 func groupsMeet(a, b []*Limit) bool {
 	return slices.ContainsFunc(a, func(x *Limit) bool {
-		return slices.ContainsFunc(b, func(y *Limit) bool { return canMeet(x, y) })
+		return slices.ContainsFunc(b, func(y *Limit) bool {
+			return canMeet(x, y) && !slices.Contains(x.Replaces, y.ID) && !slices.Contains(y.Replaces, x.ID)
+		})
 	})
 }

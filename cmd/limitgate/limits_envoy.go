@@ -67,11 +67,11 @@ func (f *folderFlags) defineMerge(fs *flag.FlagSet) {
 }
 
 // checkFolderFlags reports flags that have no effect: those of folders if path is a limits file, and
-// all others if it is a folder, but for those of addresses.
+// all others if it is a folder, but for those of addresses and --shadow, which are for both.
 func checkFolderFlags(env *environment, fs *flag.FlagSet, path string, ofFolders ...string) (code int, done bool) {
 	folder := isFolder(path)
 	fs.Visit(func(f *flag.Flag) {
-		if done || strings.HasPrefix(f.Name, "privacy-") || slices.Contains(ofFolders, f.Name) == folder {
+		if done || strings.HasPrefix(f.Name, "privacy-") || f.Name == "shadow" || slices.Contains(ofFolders, f.Name) == folder {
 			return
 		}
 		what := "a limits file: it belongs to a folder of Envoy's limits"

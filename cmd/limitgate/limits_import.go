@@ -99,6 +99,9 @@ func runImport(_ context.Context, env *environment, args []string) int {
 	return exitOK
 }
 
+// importExamples are names of files, by the name of the software.
+var importExamples = map[string]string{"nginx": "nginx.conf", "kong": "kong.yaml", "rules": "rules.json"}
+
 // otherLimiters are limiters without an import, by the beginnings of their names, with the reason and their page.
 var otherLimiters = []struct{ begin, reason, page string }{
 	{"express", "the limits of express-rate-limit are in the code of services", "express-rate-limit"},
@@ -125,8 +128,10 @@ func importMistake(args []string) string {
 	case !slices.Contains(importNames, from):
 		last := len(importNames) - 1
 		return fmt.Sprintf("there is no import of %s%s; there are %s and %s: %s", config.Quote(from), limit.DidYouMean(from, importNames), strings.Join(importNames[:last], ", "), importNames[last], example)
+	case len(args) == 1 && from == "envoy":
+		return "a folder is needed: limitgate limits import envoy ratelimit/config > limits.yaml"
 	case len(args) == 1:
-		return importUsage
+		return fmt.Sprintf("a file is needed: limitgate limits import %s %s > limits.yaml", from, importExamples[from])
 	case len(args) > 2:
 		what := "file"
 		if from == "envoy" {

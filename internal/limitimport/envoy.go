@@ -269,7 +269,6 @@ func (e *envoy) group() {
 	}
 	if groups > usualLevels {
 		e.maxLevels = min(groups, mostLevels)
-		e.remarkOnceAt(e.rules[0].at(), "max_levels is raised: one request could meet %d limits, if it has all dimensions", groups)
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -41,6 +43,7 @@ type imported struct {
 	burst                      int64  // 0 for a limit that has none
 	missing                    string // "" for the default
 	shadow, closed             bool
+	dry                        bool     // it is in shadow mode in a file that enforces others, too
 	coarser                    []string // the keys of limits of other levels whose place it takes, or of one that it lifts
 	replaces                   []string // the ids of limits whose place it takes, as in the configuration
 }
@@ -141,6 +144,7 @@ func (d *draft) add(l imported) bool {
 func (d *draft) result() Result {
 	d.name()
 	slices.SortStableFunc(d.remarks, func(a, b Remark) int { return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line) })
+	d.countLevels()
 	r := Result{File: d.file(), Remarks: d.remarks}
 	if !slices.ContainsFunc(slices.Concat(d.tenant, d.shared), func(l imported) bool { return !l.shadow }) {
 		r.Shadow = r.File
@@ -150,6 +154,25 @@ func (d *draft) result() Result {
 	d.name()
 	r.Shadow = d.file()
 	return r
+}
+
+// countLevels replaces the number of limits that a request could meet, an estimate of the import, by that of the file: 0 if that is no
+// more than usual.
+func (d *draft) countLevels() {
+	if d.maxLevels <= usualLevels {
+		return
+	}
+	estimated := d.maxLevels
+	d.maxLevels = mostLevels
+	set, _, err := config.ParseLimits("", d.file(), limit.CompileOptions{IPMaxTTL: math.MaxInt64})
+	switch {
+	case err != nil:
+		d.maxLevels = estimated
+	case set.MaxEnforced() <= usualLevels:
+		d.maxLevels = 0
+	default:
+		d.maxLevels = set.MaxEnforced()
+	}
 }
 
 // name makes the ids of all limits unique, and names the limits that others replace.
@@ -172,7 +195,7 @@ func inShadow(limits []imported) (out []imported) {
 		if l.shadow != watches[l.key()] {
 			continue
 		}
-		l.shadow, l.replaces = true, nil
+		l.shadow, l.dry, l.replaces = true, l.shadow, nil
 		out = append(out, l)
 	}
 	return out
@@ -319,12 +342,16 @@ func (l *imported) write(b *strings.Builder, indent string) {
 	}
 	switch {
 	case l.action != "":
-		b.WriteString("}\n")
+		b.WriteString("}")
 	case l.closed:
-		b.WriteString(", on_error: closed}\n")
+		b.WriteString(", on_error: closed}")
 	default:
-		b.WriteString(", on_error: open}\n")
+		b.WriteString(", on_error: open}")
 	}
+	if l.dry {
+		b.WriteString(" # in shadow mode without --shadow, too")
+	}
+	b.WriteString("\n")
 }
 
 // line returns a limit as a line of a limits file.

@@ -51,7 +51,6 @@ func Rules(content []byte) (Result, error) {
 	}
 	if limits := len(r.tenant) + len(r.shared); limits > usualLevels { // each is a group of its own
 		r.maxLevels = min(limits, mostLevels)
-		r.remark(1, "max_levels is raised: one request could meet %d limits", limits)
 	}
 	return r.result(), nil
 }
