@@ -256,6 +256,10 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 	if len(doc.Content) != 1 {
 		return nil, false
 	}
+	if line, message := commaMissing(content); message != "" {
+		d.fail(&yaml.Node{Line: line}, "", notJSON+"%s", message)
+		return nil, false
+	}
 	root = doc.Content[0]
 	d.isJSON = root.Style&yaml.FlowStyle != 0
 	d.expandLists(root)

@@ -17,7 +17,10 @@ type yamlError struct {
 }
 
 // notYAML begins the messages about files that the parser does not read.
-const notYAML = "not readable as YAML: "
+const (
+	notYAML = "not readable as YAML: "
+	notJSON = "not readable as JSON: "
+)
 
 // ExplainYAML returns the line, from 1, at which to look for the cause of an error of the YAML parser
 // about content, and that it is not YAML, with what to write there instead.
@@ -32,6 +35,9 @@ func ExplainYAML(content []byte, err error) (line int, message string) {
 func explainYAML(content []byte, err error) (line int, message string) {
 	if LooksLikeCode(content) {
 		return 1, ErrCode.Error()
+	}
+	if line, message = explainJSON(content); message != "" {
+		return line, notJSON + message
 	}
 	line, message = causeOf(content, err)
 	return line, notYAML + message

@@ -68,7 +68,17 @@ var yamlMistakeRows = []struct{ name, old, new, want string }{
 	{"two brackets", "[tenant]", "[tenant]]", `6: "]" stands behind a value that is complete`},
 	{"wrong bracket", "[tenant]", "[tenant}", "6: } cannot close the [: write ]"},
 	{"no comma in braces", "\"POST /pay*\"}", "\"POST /pay*\" ip: 10.0.0.1}", "10: a comma is missing in front of \"ip: 10.0.0.1}\""},
-	{"no comma in JSON", "", `{"version": 1 "plans": {}}`, `1: the value in front of ": {}}" is complete: a comma is missing before the name`},
+	{"no comma in JSON", "", `{"version": 1 "plans": {}}`, "1: a comma is missing in front of `\"plans\": {}}`"},
+	{"no comma in JSON, which YAML reads", "", `{"version":1"plans":{"p":[]}}`, "1: a comma is missing in front of `\"plans\":{\"p\":[]}}`"},
+	{"no comma between limits in JSON", "", "{\"version\": 1, \"shared\": [\n{\"id\": \"a\"}\n{\"id\": \"b\"}]}", "3: a comma is missing in front of `{\"id\": \"b\"}]}`"},
+	{"no colon in JSON", "", "{\"version\": 1,\n\"plans\" {}}", `2: a colon is missing in front of "{}}", between a name and its value`},
+	{"no quote in JSON", "", "{\"version\": 1,\n\"default_plan\": \"p,\n\"plans\": {}}", `2: a text is not closed: write " at its end`},
+	{"no quote in a line of JSON", "", "{\"version\": 1,\n\"default_plan\": \"p, \"plans\": {}}", "2: the text in front of `plans\": {}}` is not closed: write \" at its end"},
+	{"a brace too many in JSON", "", "{\"version\": 1,\n\"plans\": {}\n}}", `3: "}" stands behind the end of the file's value: remove it, or a bracket too many in front of it`},
+	{"a bracket of the other kind in JSON", "", "{\"version\": 1,\n\"shared\": [}", "2: the [ is not closed: write ] in front of \"}\""},
+	{"no dash in front of a limit", "", "version: 1\nshared:\n  - {id: a, by: [ip]}\n  {id: b, by: [ip]}\n", `4: a - is missing in front of a limit: write "- {id: b, by: [ip]}"`},
+	{"no dash in front of the first limit", "", "version: 1\nshared:\n  {id: a, by: [ip]}\n  - {id: b, by: [ip]}\n", `3: a - is missing in front of a limit: write "- {id: a, by: [ip]}"`},
+	{"no dash in front of a second id", "", "version: 1\nshared:\n  - id: a\n    by: [ip]\n    id: b\n    by: [op]\n", "5: shared[0].id: a second id in the limit of line 3: write - in front of it to begin another limit"},
 	{"no comma between strings", "", "{\"default_plan\": \"p\"\n \"plans\": {}}", "2: a comma is missing in front of `\"plans\": {}}`"},
 	{"no value in a list", "[tenant, op]", "[tenant, , op]", `9: a value is missing in front of ", op]"`},
 	{"no comma in a list", "[tenant, op]", "[tenant op]", `by: "tenant op" is not a dimension: use letters, digits, dots, dashes and underscores, and commas between several: [tenant, op]`},
@@ -147,6 +157,8 @@ var jargon = regexp.MustCompile(`did not find|while (scanning|parsing)|scalar|fl
 
 // TestYAMLMistakes: a mistake in the form of a limits file is described by its line, what is wrong
 // there, and what would be right.
+var notReadable = regexp.MustCompile(`not readable as (?:YAML|JSON): `)
+
 func TestYAMLMistakes(t *testing.T) {
 	if _, _, err := ParseLimits("f", []byte(goodFile), limit.CompileOptions{}); err != nil {
 		t.Fatal(err)
@@ -162,7 +174,7 @@ func TestYAMLMistakes(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 			continue
 		}
-		got := strings.ReplaceAll(problems.Error(), "not readable as YAML: ", "")
+		got := notReadable.ReplaceAllString(problems.Error(), "")
 		if !strings.Contains(got, row.want) || jargon.MatchString(got) || strings.Contains(got, ":0: ") {
 			t.Errorf("%s: got\n%s\nwant %s", row.name, got, row.want)
 		}

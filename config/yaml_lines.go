@@ -64,8 +64,14 @@ func (e *yamlError) lineMistake(n int) string {
 	if comment := foreignComment(strings.TrimSpace(line), looksLikeJSON(e.lines)); comment != "" {
 		return comment
 	}
+	if !looksLikeJSON(e.lines) && limitWithoutDash.MatchString(line) {
+		return "a - is missing in front of a limit: write " + shown("- "+strings.TrimSpace(line))
+	}
 	return slipOf(line)
 }
+
+// limitWithoutDash matches a line with a limit in braces that begins no entry of a list.
+var limitWithoutDash = regexp.MustCompile(`^\s*\{ ?id: .*\}\s*$`)
 
 // slipOf describes a mistake of a line, or returns "".
 func slipOf(line string) string {

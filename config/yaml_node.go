@@ -110,7 +110,12 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 			continue
 		}
 		name := join(field, key.Value)
-		if line := seen[key.Value]; line > 0 {
+		line := seen[key.Value]
+		if line > 0 && line < key.Line && key.Value == "id" && strings.HasSuffix(field, "]") {
+			d.fail(key, plain(name), "a second id in the limit of line %d: write - in front of it to begin another limit", line)
+			return
+		}
+		if line > 0 {
 			d.fail(key, plain(name), "it is already there, on line %d: remove one of them", line)
 			continue
 		}

@@ -104,7 +104,7 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 	for i := range spec.Overrides {
 		c.override(spec, &spec.Overrides[i], p, limits)
 	}
-	c.warnLifted(spec, limits)
+	c.warnLifted(spec, p, limits)
 	c.tenants[spec.Name.Value] = c.ruleset(planName, limits, layerOverride, spec.Name.Line)
 }
 
@@ -169,8 +169,8 @@ func (o *RuleSpec) fixedField() string {
 }
 
 // warnLifted warns if an override of one limit takes the place of another one of the plan, which has
-// a condition: at most once for each pair of limits.
-func (c *compiler) warnLifted(tenant *TenantSpec, limits []*Limit) {
+// a condition or is in shadow mode: at most once for each pair of limits.
+func (c *compiler) warnLifted(tenant *TenantSpec, p *plan, limits []*Limit) {
 	for _, a := range limits {
 		if a.Tenant == "" || a.Mode == ModeOff || a.broken {
 			continue
@@ -180,14 +180,19 @@ func (c *compiler) warnLifted(tenant *TenantSpec, limits []*Limit) {
 				return
 			}
 			pair := [3]string{a.Plan, a.ID, b.ID}
-			if b.Tenant != "" || len(b.when) == 0 || b.Action != ActionLimit || a.Mode != b.Mode || c.lifted[pair] || !takesPlace(a, b) {
+			watches := b.Mode == ModeShadow && a.Mode == ModeEnforce && !takesPlace(withID(p.limits, a.ID), b)
+			if b.Tenant != "" || b.Action != ActionLimit || !watches && (len(b.when) == 0 || a.Mode != b.Mode) || c.lifted[pair] || !takesPlace(a, b) {
 				continue
 			}
 			if c.lifted == nil {
 				c.lifted = map[[3]string]bool{}
 			}
 			c.lifted[pair] = true
-			c.warn(a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, "the override of %s takes the place of %s too, which then does not count for the tenant: give %[2]s a group of its own, or override it as well", Quote(a.ID), Quote(b.ID))
+			lost := "does not count for the tenant"
+			if watches {
+				lost = "watches nothing of the tenant"
+			}
+			c.warn(a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, "the override of %s takes the place of %s too, which then %s: give %[2]s a group of its own, or override it as well", Quote(a.ID), Quote(b.ID), lost)
 		}
 	}
 }
