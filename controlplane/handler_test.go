@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/limitgate/limitgate/controlplane/table"
@@ -76,8 +77,8 @@ func TestHandle(t *testing.T) {
 			if c.letters {
 				return errDown
 			}
-			if why == "" {
-				t.Error("poison without a reason")
+			if !strings.HasPrefix(why, "its key is not that of limits") {
+				t.Errorf("poison: %q", why)
 			}
 			got.poison = append(got.poison, r.Sequence)
 			return nil

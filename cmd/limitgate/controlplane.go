@@ -142,6 +142,13 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 		return nil, err
 	}
 	p.limits = dynamo.NewTable(p.aws, o.table)
+	items, err := p.limits.Scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if other := otherKey(items); other != "" {
+		return nil, fmt.Errorf("--table: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases", o.table, config.Quote(other))
+	}
 	p.addRelay()
 	p.addDigests()
 	p.addSweeper()

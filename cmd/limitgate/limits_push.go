@@ -73,12 +73,18 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 }
 
 // otherItem returns the key of an item of a table that has items and no limits, or "".
-func (t *tableArgs) otherItem() string {
-	keys := slices.Sorted(maps.Keys(t.items))
+func (t *tableArgs) otherItem() string { return otherKey(slices.Collect(maps.Values(t.items))) }
+
+// otherKey does the same for the items of a table.
+func otherKey(items []table.Item) string {
+	var keys []string
+	for i := range items {
+		keys = append(keys, items[i].Key)
+	}
 	if len(keys) == 0 || slices.ContainsFunc(keys, table.IsKey) {
 		return ""
 	}
-	return keys[0]
+	return slices.Min(keys)
 }
 
 // apply shows changes, asks for confirmation unless o.yes is set, and writes them.

@@ -80,6 +80,32 @@ func TestPushWarns(t *testing.T) {
 	}
 }
 
+// TestTableOfLeases: a table with other items and no limits is none of limits, to the control plane and to a reader.
+func TestTableOfLeases(t *testing.T) {
+	pushed(t, freePlan)
+	a, err := awsclient.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dynamo.NewTable(a, "leases").Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dynamodb.NewFromConfig(a).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("leases"), Item: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "digest:all"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `leases has no limits and other items, such as "digest:all": name the table of limits, which is not that of --leases`
+	for _, args := range [][]string{
+		{"controlplane", "--table", "leases", "--leases", "limits", "--topic", "arn:aws:sns:eu-central-1:123456789012:limits"},
+		{"limits", "pull", "dynamodb://leases"},
+	} {
+		if _, errs, code := command(args...); code != exitError || !strings.Contains(errs, want) {
+			t.Errorf("%q: exit %d: %s, without %s", args, code, errs, want)
+		}
+	}
+}
+
 // TestPushesOverlap: ann deletes a plan between bob's second read and his write of a
 // tenant on it. The limits compile in her last read. They do not in bob's, and he writes
 // the plan again.

@@ -235,6 +235,10 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 		return fail(env, err)
 	}
 	parts := t.live()
+	if other := t.otherItem(); other != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits pull: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases\n", table.Printable(fs.Arg(0)), config.Quote(other))
+		return exitError
+	}
 	if len(parts) == 0 {
 		fmt.Fprintf(env.stderr, "limitgate limits pull: %s has no limits yet; limitgate limits push limits.yaml %[1]s writes those of a file\n", table.Printable(fs.Arg(0)))
 		fmt.Fprintf(env.stdout, "# %s has no limits yet\n", table.Printable(fs.Arg(0)))

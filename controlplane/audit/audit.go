@@ -167,10 +167,11 @@ func (w *Writer) Write(ctx context.Context, records []table.Record) (done int, e
 	return len(records), nil
 }
 
-// handAdvice and newAdvice name what follows a change without an actor, and the commands that make it on purpose.
+// handAdvice, newAdvice and otherAdvice name what follows a change without an actor, and the commands that make it on purpose.
 const (
-	handAdvice = "the item was written or deleted by hand: the control plane reverts that; limitgate limits confirm applies it, and limitgate limits push makes changes that stay"
-	newAdvice  = "the item was written by hand where there was none, so that nothing is reverted, and proxies ignore it; limitgate limits push writes it, or deletes it if the file does not have it"
+	handAdvice  = "the item was written or deleted by hand: the control plane reverts that; limitgate limits confirm applies it, and limitgate limits push makes changes that stay"
+	newAdvice   = "the item was written by hand where there was none, so that nothing is reverted, and proxies ignore it; limitgate limits push writes it, or deletes it if the file does not have it"
+	otherAdvice = "its key is not that of limits, so that proxies ignore it; aws dynamodb delete-item deletes it, and the tables of --leases and --cells are others than that of limits"
 )
 
 // writeOne writes a change, unless it is already there.
@@ -192,7 +193,10 @@ func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 	}
 	if created && e.Actor == Unknown {
 		advice := handAdvice
-		if e.Before == nil {
+		switch {
+		case !table.IsKey(e.Key):
+			advice = otherAdvice
+		case e.Before == nil:
 			advice = newAdvice
 		}
 		w.Log.Error("item changed without an actor", "key", e.Key, "version", e.Version, "advice", advice)

@@ -64,6 +64,9 @@ func (c *Catalog) load(items []table.Item, confirmed bool) error {
 	if why == nil || isEmpty(items) {
 		why = ErrEmpty
 	}
+	if len(items) > 0 && !slices.ContainsFunc(items, func(it table.Item) bool { return table.IsKey(it.Key) }) {
+		why = errOther
+	}
 	c.clear()
 	return fmt.Errorf("load %s: %w", c.opts.Name, why)
 }

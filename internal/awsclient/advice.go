@@ -1,11 +1,13 @@
 package awsclient
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"regexp"
@@ -34,6 +36,8 @@ const (
 	adviceHost    = "the host of AWS has no address: check AWS_REGION, which is a part of its name, AWS_ENDPOINT_URL, and the name server of this machine"
 	adviceURL     = "%s is no URL: write %s, or unset it"
 	adviceNetwork = "AWS does not answer: check the network, HTTPS_PROXY, and AWS_ENDPOINT_URL if it is set"
+	adviceClosed  = "the server closes the connection without an answer: check AWS_ENDPOINT_URL, if it is set, and HTTPS_PROXY"
+	adviceTLS     = "the server does not speak TLS: write http:// in AWS_ENDPOINT_URL, or the port that does"
 	adviceAnswer  = "the answer is not one of %s at AWS: check AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_%s, if they are set, and HTTPS_PROXY; the server there may not have this service"
 	adviceNone    = "no usable credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
@@ -56,8 +60,12 @@ func Advice(err error) string {
 		return badURL
 	case errors.As(err, new(*net.DNSError)):
 		return adviceHost
+	case errors.Is(err, io.EOF):
+		return adviceClosed
 	case errors.As(err, new(*net.OpError)), isTimeout(err):
 		return adviceNetwork
+	case errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return adviceTLS
 	case isForeign(err):
 		return fmt.Sprintf(adviceAnswer, operation.ServiceID, strings.ToUpper(strings.ReplaceAll(operation.ServiceID, " ", "_")))
 	}
@@ -77,8 +85,12 @@ func isTimeout(err error) bool {
 // service: another server than AWS, or one without the service.
 func isForeign(err error) bool {
 	var replied *smithyhttp.ResponseError
-	return errors.As(err, &replied) && replied.Response != nil && replied.HTTPStatusCode() != 0 &&
-		!errors.As(err, new(smithy.APIError)) && !errors.Is(err, io.ErrUnexpectedEOF) // a response that was cut off
+	if !errors.As(err, &replied) || replied.Response == nil || replied.HTTPStatusCode() == 0 || errors.Is(err, io.ErrUnexpectedEOF) { // cut off
+		return false
+	}
+	var refused smithy.APIError
+	const noCode = "UnknownError" // of an answer in JSON that has none
+	return !errors.As(err, &refused) || refused.ErrorCode() == noCode && replied.HTTPStatusCode() < http.StatusInternalServerError
 }
 
 // badEndpoint returns advice about a variable that is meant to have the URL of a service and does not,
