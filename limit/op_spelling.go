@@ -81,7 +81,7 @@ func SpellingOf(op string, uses []OpUse) (s OpSpelling, found bool) {
 			}
 		}
 	}
-	if usual := usualOp(op); counted && sent.separator != "" && usual != op && usual != "" {
+	if usual := usualOp(op); counted && sent.method != "" && usual != op && usual != "" {
 		return OpSpelling{Meant: usual, Reason: sent.differenceFrom(parseOp(usual))}, true
 	}
 	return s, false
@@ -101,8 +101,8 @@ type parsedOp struct {
 	isURL     bool
 }
 
-// parseOp returns the parts of an op. A method ends with a blank, or with a colon in front of a slash: get/report and
-// get:report are names of jobs.
+// parseOp returns the parts of an op. A method ends with a blank, with a colon in front of a slash, or in capitals with a slash:
+// get/report and get:report are names of jobs.
 func parseOp(op string) parsedOp {
 	p := parsedOp{op: op, path: strings.TrimLeft(op, " \t")}
 	if end := strings.IndexAny(p.path, " \t:"); end > 0 && IsMethod(p.path[:end]) {
@@ -111,6 +111,9 @@ func parseOp(op string) parsedOp {
 		if strings.HasPrefix(rest, "/") || strings.ContainsAny(separator, " \t") {
 			p.word, p.method, p.separator, p.path = p.path[:end], strings.ToUpper(p.path[:end]), separator, rest
 		}
+	}
+	if end := strings.IndexByte(p.path, '/'); p.method == "" && end > 0 && IsMethod(p.path[:end]) && p.path[:end] == strings.ToUpper(p.path[:end]) {
+		p.word, p.method, p.path = p.path[:end], p.path[:end], p.path[end:]
 	}
 	if host := strings.ToLower(p.path[:min(len(p.path), len("https://"))]); strings.HasPrefix(host, "http://") || host == "https://" {
 		_, rest, _ := strings.Cut(p.path, "://")

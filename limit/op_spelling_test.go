@@ -82,6 +82,8 @@ func TestSpellingOf(t *testing.T) {
 		{counted, "get /x", "GET /x", "", small},
 		{counted, "GET /x?y=1", "GET /x", "", query},
 		{counted, "GET  /x", "GET /x", "", blank},
+		{counted, "GET/x", "GET /x", "", blank},
+		{conditions, "POST/exports", "POST /exports", "POST /exports", blank},
 		{counted, "GET /x", "", "", ""},
 		{counted, "/x", "", "", ""},
 		{counted, "job", "", "", ""},
