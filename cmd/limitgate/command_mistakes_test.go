@@ -278,6 +278,10 @@ func TestRequestWarnings(t *testing.T) {
 	if _, errs, code := command("limits", "explain", sampleLimits, "acme", "203.0.113.7", "-"); code != exitOK || errs != missing {
 		t.Errorf("an address as the op: exit %d: %s", code, errs)
 	}
+	const capital = "limitgate limits explain: tenant Acme is not listed, and another one than tenant acme, which is (warning)\n"
+	if _, errs, code := command("limits", "explain", sampleLimits, "Acme", "-", "203.0.113.7"); code != exitOK || errs != capital {
+		t.Errorf("a tenant in capitals: exit %d: %s", code, errs)
+	}
 	const spelled = `limits take the op "post /v1/payments" for another one than "POST /v1/payments": its method is in small letters`
 	if _, errs, code := command("limits", "explain", sampleLimits, "acme", "post /v1/payments", "203.0.113.7"); code != exitOK || errs != "limitgate limits explain: "+spelled+" (warning)\n" {
 		t.Errorf("an op in small letters: exit %d: %s", code, errs)

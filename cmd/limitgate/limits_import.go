@@ -182,6 +182,11 @@ func readConfiguration(env *environment, path string) ([]byte, error) {
 
 // importEnvoy imports a folder of envoyproxy/ratelimit. Its error has a line for each mistake.
 func importEnvoy(path string, flags folderFlags, tenantKey string) (limitimport.Result, error) {
+	if content, err := config.ReadLimitsFile(path); err == nil {
+		if kind, read := config.KindOf(content); kind != "" {
+			return limitimport.Result{}, fmt.Errorf("%s is %s, and no folder of Envoy's limits: limitgate %s %s", config.Quote(path), kind, read, path)
+		}
+	}
 	c, problems, err := readEnvoy(path, flags)
 	if err == nil {
 		err = problems.Err()

@@ -194,7 +194,7 @@ tenants: {Acme: {}}
 		return "192.0.2.1 - " + user + " [01/Mar/2026:10:00:05 +0000] \"" + op + " HTTP/1.1\" 200 5\n"
 	}
 	const (
-		noTenant = "WARNING: no tenant that the file lists occurs, and all requests have the default plan: --tenant {user} makes tenants such as \"acme\"\n"
+		noTenant = "WARNING: no tenant that the file lists, such as \"Acme\", occurs, and all requests have the default plan: --tenant {user} makes tenants such as \"acme\"\n"
 		login    = "WARNING: no request met limit login: its condition on op, /login, does not hold for the op \"POST /login\" of the log (2 requests): it has a method, and the condition has none\n"
 	)
 	for log, want := range map[string]string{

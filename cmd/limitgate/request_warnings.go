@@ -87,7 +87,11 @@ func warningsOfSet(req *limit.Request, set *limit.Set) []string {
 		used.addDims(l.DescribeLevel(), strings.Join(l.When(), ", "))
 		used.ops = append(used.ops, l.OpUse())
 	}
-	return requestWarnings(req, used)
+	warnings := requestWarnings(req, used)
+	if small := strings.ToLower(req.Tenant); !set.Lists(req.Tenant) && set.Lists(small) {
+		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed, and another one than tenant %s, which is", table.Printable(req.Tenant), table.Printable(small)))
+	}
+	return warnings
 }
 
 // warningsOfReply does the same by a reply of RL.EXPLAIN about the request of args.

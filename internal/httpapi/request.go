@@ -86,7 +86,7 @@ const (
 // otherFields are names that other limiters have for fields.
 var otherFields = map[string]string{
 	"operation": "op", "route": "op", "resource": "op", "endpoint": "op", "client": "tenant", "account": "tenant", "organization": "tenant",
-	"address": "ip", "client_ip": "ip", "remote_addr": "ip", "units": "cost", "amount": "cost", "weight": "cost", "tokens": "cost", "dimensions": "dims",
+	"address": "ip", "client_ip": "ip", "remote_addr": "ip", "units": "cost", "amount": "cost", "weight": "cost", "tokens": "cost", "dimensions": "dims", "cost": "estimate",
 	"ttl": "ttl_ms", "px": "ttl_ms", "expires": "ttl_ms", "ttl_seconds": "ttl_ms",
 }
 

@@ -102,7 +102,7 @@ func (r *rules) rule(n *yaml.Node) {
 	if !ok {
 		return
 	}
-	if l.when, ok = r.match(n, id); !ok {
+	if l.when, ok = r.match(n, id, l.by); !ok {
 		return
 	}
 	if l.rate, ok = r.rate(n, id, period); !ok {

@@ -45,8 +45,8 @@ func (r *rules) matchOn(name string, line int) {
 	}
 }
 
-// match reads which requests a rule counts.
-func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
+// match reads which requests a rule counts that counts by some dimensions.
+func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, ok bool) {
 	m := value(n, "match")
 	switch {
 	case m == nil:
@@ -79,6 +79,9 @@ func (r *rules) match(n *yaml.Node, id string) (when []condition, ok bool) {
 			r.matchOn(name, m.Line)
 		case "op", "tenant", "ip":
 		default:
+			if slices.Contains(by, name) {
+				continue // per has its remark
+			}
 			r.remark(m.Line, "%s: %s is a condition on a dimension: services send DIM %[2]s, and a request without it is not counted", id, name)
 		}
 	}

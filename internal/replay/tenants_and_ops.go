@@ -56,7 +56,11 @@ func (s *seen) noTenant(set *limit.Set, opts *Options, lacking *lacking) []strin
 	if set.Plan(s.tenant) == "" {
 		plan = "no plan, as there is no default one"
 	}
-	return []string{fmt.Sprintf("no tenant that the file lists occurs, and all requests have %s: --tenant %s makes tenants such as %s", plan, tenant, limit.Quote(s.tenant))}
+	such := ""
+	if listed, _ := set.Example(s.tenant, ""); set.Lists(listed) {
+		such = ", such as " + limit.Quote(listed) + ","
+	}
+	return []string{fmt.Sprintf("no tenant that the file lists%s occurs, and all requests have %s: --tenant %s makes tenants such as %s", such, plan, tenant, limit.Quote(s.tenant))}
 }
 
 // oneTenant returns the warning that all requests are of one tenant.
