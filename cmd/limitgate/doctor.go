@@ -37,6 +37,14 @@ It prints its findings for people, or with --json for machines, and exits with
 0 when limitgate can use the store, with warnings or without, with 1 when
 something fails and with 64 when the arguments are wrong.`
 
+// noAddress returns the error of doctor without the address of a store.
+func noAddress(env *environment) error {
+	if env.lookup("LIMITGATE_REDIS") != "" {
+		return errors.New(`an address is needed: doctor reads no LIMITGATE_REDIS: limitgate doctor --redis "$LIMITGATE_REDIS"`)
+	}
+	return errors.New("an address is needed: for example limitgate doctor --redis 127.0.0.1:6379")
+}
+
 func runDoctor(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "doctor", doctorAbout, "limitgate doctor --redis 10.0.0.1:6379,10.0.0.2:6379")
 	var settings config.Settings
@@ -60,10 +68,8 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	case err != nil:
 	case fs.NArg() > 0:
 		err = fmt.Errorf("%s is not a flag: name the nodes by --redis", config.Quote(fs.Arg(0)))
-	case !settings.UsesRedis() && env.lookup("LIMITGATE_REDIS") != "":
-		err = errors.New(`an address is needed: doctor reads no LIMITGATE_REDIS: limitgate doctor --redis "$LIMITGATE_REDIS"`)
 	case !settings.UsesRedis():
-		err = fmt.Errorf("an address is needed: for example limitgate doctor --redis 127.0.0.1:6379")
+		err = noAddress(env)
 	case *timeout <= 0 || *decision <= 0:
 		err = fmt.Errorf("--timeout and --decision-timeout must be above zero")
 	default:
