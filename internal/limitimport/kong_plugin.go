@@ -39,6 +39,9 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	if scope, ok = k.scope(n, config, scope); !ok {
 		return
 	}
+	if scalar(config, "limit_by") == "service" {
+		by = k.byService(scope)
+	}
 	for _, field := range []string{"error_code", "error_message"} {
 		if isSet(config, field) {
 			k.note(field + " is not imported: services answer a denial themselves")
@@ -88,6 +91,9 @@ func (k *kong) accept(n *yaml.Node) bool {
 		k.remark(n.Line, "%s is not imported, only rate-limiting is", scalar(n, "name"))
 		return false
 	default:
+		if name := scalar(n, "name"); nearest(name, []string{"rate-limiting"}) != "" {
+			k.remark(n.Line, "a plugin is not imported: there is no plugin %s; did you mean rate-limiting?", limit.Shorten(name))
+		}
 		return false
 	}
 	k.plugins++
@@ -236,15 +242,14 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		return []string{"tenant"}, true
 	case "credential":
 		k.hash("credential")
-		k.note("services send DIM credential, with the id of the credential and not the key itself; a request without it, which Kong counts by its address, counts for less specific limits alone")
+		k.note("services send DIM credential, with the id of the credential and not the key itself; " + withoutIt("credential"))
 		return []string{"tenant", "credential"}, true
 	case "ip":
 		k.note("services send the address of the client; a request without it is not counted")
 		k.note(fmt.Sprintf(prefixText, "Kong"))
 		return []string{"ip"}, true
 	case "service":
-		k.note("services send DIM service; a request without it, which Kong counts by its address, counts for less specific limits alone")
-		return []string{"service"}, true
+		return []string{"service"}, true // see byService
 	case "header":
 		if scalar(config, "header_name") == "" {
 			k.remark(line, "a plugin is not imported: limit_by: header needs header_name")
@@ -255,7 +260,7 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 			name = "header-" + name
 		}
 		k.noteHeader(name, name)
-		k.note(fmt.Sprintf("services send DIM %s with the header; a request without it, which Kong counts by its address, counts for less specific limits alone", name))
+		k.note(fmt.Sprintf("services send DIM %s with the header; %s", name, withoutIt(name)))
 		return []string{name}, true
 	case "path":
 		if scalar(config, "path") == "" {
@@ -268,6 +273,30 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		k.remark(line, "a plugin is not imported: limits do not count by %s%s; Kong has %s", limit.Shorten(what), question(nearest(what, kongWays)), strings.Join(kongWays, ", "))
 		return nil, false
 	}
+}
+
+// withoutIt says how a request without a dimension counts, and what to write so that it counts as in Kong.
+func withoutIt(dimension string) string {
+	return fmt.Sprintf("a request without it, which Kong counts by its address, counts for less specific limits alone: %q in place of %[2]s in by counts it by its address, too", dimension+"|ip", dimension)
+}
+
+// byService returns the dimensions of limit_by: service. Requests of a route without a service have their address.
+func (k *kong) byService(scope []condition) []string {
+	has := func(dimension string) bool {
+		return slices.ContainsFunc(scope, func(c condition) bool { return c.dimension == dimension })
+	}
+	at := slices.IndexFunc(scope, func(c condition) bool { return c.dimension == "route" })
+	switch {
+	case has("service"):
+		k.note("services send DIM service")
+	case at >= 0 && k.names[scope[at]] && !k.several[scope[at].pattern]:
+		k.note(fmt.Sprintf("route %s has no service, so that Kong counts its requests by their addresses, and so do limits here", limit.Shorten(scope[at].pattern)))
+		k.note(fmt.Sprintf(prefixText, "Kong"))
+		return []string{"ip"}
+	default:
+		k.note("services send DIM service; " + withoutIt("service"))
+	}
+	return []string{"service"}
 }
 
 // explainScope remarks on the conditions of a plugin.
