@@ -139,6 +139,7 @@ type nginx struct {
 	contexts  []*nginxContext // all contexts
 	answering []answering
 	passing   []passing            // what sends requests to another location
+	keyed     []keyed              // what services send for keys
 	serversBy string               // the dimension of conditions on servers, "" until it is needed
 	maps      map[string]*nginxMap // by the variable
 	labels    names                // of locations that no condition on the path can have

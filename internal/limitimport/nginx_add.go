@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,9 +25,11 @@ func (n *nginx) addLimits() error {
 			n.draft.add(added.imported)
 		}
 	}
+	conditions := conditionLines(all)
+	n.remarkKeys(conditions)
 	n.remarkRequests()
 	n.remarkDelays()
-	n.remarkConditions(all, sites)
+	n.remarkConditions(all, sites, conditions)
 	n.remarkShared(all)
 	n.remarkExcluded(all)
 	n.remarkAnswering()
@@ -61,14 +64,32 @@ func (n *nginx) remarkDelays() {
 	}
 }
 
-// remarkConditions says what services send for the conditions of limits.
-func (n *nginx) remarkConditions(all []*layout, sites []*site) {
-	dimensions := map[string]int{} // the line of the first zone that has a condition on one
+// conditionLines returns the dimensions that limits have conditions on, each with the line of the first zone that has one.
+func conditionLines(all []*layout) map[string]int {
+	lines := map[string]int{}
 	for _, l := range all {
 		for _, added := range l.limits {
 			for _, on := range added.when {
-				if line := l.zones[0].first.line; dimensions[on.dimension] == 0 || line < dimensions[on.dimension] {
-					dimensions[on.dimension] = line
+				if line := l.zones[0].first.line; lines[on.dimension] == 0 || line < lines[on.dimension] {
+					lines[on.dimension] = line
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// wholeOfLong is how many bytes of a value of more than 256 /check sends, in front of its hash.
+const wholeOfLong = 185
+
+// remarkConditions says what services send for the conditions of limits.
+func (n *nginx) remarkConditions(all []*layout, sites []*site, lines map[string]int) {
+	longest := 0
+	for _, l := range all {
+		for _, added := range l.limits {
+			for _, on := range added.when {
+				if on.dimension == "path" {
+					longest = max(longest, len(on.pattern))
 				}
 			}
 		}
@@ -76,10 +97,14 @@ func (n *nginx) remarkConditions(all []*layout, sites []*site) {
 			n.remarkLabel(a)
 		}
 	}
-	if line := dimensions["path"]; line > 0 {
-		n.remark(line, "locations are conditions on path: services send DIM path with the path of the request, of a longer one its first 256 bytes")
+	if line := lines["path"]; line > 0 {
+		long := "its first 256 bytes"
+		if n.countsBy("path") && longest <= wholeOfLong {
+			long = fmt.Sprintf("the first %d and a hash of it, as /check of limitgate serve --http sends it, since limits count by it, too", wholeOfLong)
+		}
+		n.remark(line, "locations are conditions on path: services send DIM path with the path of the request, of a longer one %s", long)
 	}
-	if line := dimensions[n.serverDimension()]; line > 0 {
+	if line := lines[n.serverDimension()]; line > 0 {
 		n.remark(line, "%s", n.serversText(sites[0]))
 		n.remarkPatterns(sites)
 	}

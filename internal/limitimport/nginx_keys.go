@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,12 +39,32 @@ func (n *nginx) key(r *limitRequest, z *zone) bool {
 		l.missing = "share"
 	}
 	for _, name := range sent {
-		r.remarkOnce("services send DIM %s with what nginx has in $%s, or a hash of it beyond 256 bytes; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", n.isFilled(name)))
+		n.keyed = append(n.keyed, keyed{r, n.dimension(name), fmt.Sprintf("services send DIM %s with what nginx has in $%s, or a hash of it beyond 256 bytes; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", n.isFilled(name)))})
 	}
 	if l.missing == "share" && !filled {
 		r.remark("nginx counts no request for which key %s is empty; here these requests share a bucket", limit.Shorten(z.key))
 	}
 	return true
+}
+
+// keyed is a dimension that the limit of a limit_req counts by, with what services send.
+type keyed struct {
+	request         *limitRequest
+	dimension, text string
+}
+
+// remarkKeys says what services send for keys, but for dimensions that limits have conditions on: remarkConditions says that.
+func (n *nginx) remarkKeys(conditions map[string]int) {
+	for _, k := range n.keyed {
+		if conditions[k.dimension] == 0 && k.request.imported {
+			k.request.remarkOnce("%s", k.text)
+		}
+	}
+}
+
+// countsBy reports whether an imported limit counts by a dimension that services send for a key.
+func (n *nginx) countsBy(dimension string) bool {
+	return slices.ContainsFunc(n.keyed, func(k keyed) bool { return k.request.imported && k.dimension == dimension })
 }
 
 // withoutDim says how a request counts that lacks a dimension of a key.
