@@ -63,7 +63,7 @@ func (src *source) failUnknownFlag(t settings, flag, value string) {
 			hint += " It takes the nodes of a cluster: --redis=HOST:PORT,..."
 		}
 	}
-	if instead := InsteadOfFlag(flag); instead != "" {
+	if instead := InsteadOfFlag(flag, true); instead != "" {
 		hint = instead
 	}
 	src.fail(0, "flag %s: unknown flag; %s", plain(flag), hint)

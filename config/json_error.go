@@ -12,13 +12,18 @@ import (
 // beginsAsJSON matches the beginning of a file in JSON: names in quotes, where YAML mostly has none.
 var beginsAsJSON = regexp.MustCompile(`^\s*\{\s*"[^"\n]*"\s*:`)
 
-// jsonErrors are the messages of encoding/json that people cause, by a part of the message, and what to write there.
-var jsonErrors = []struct{ part, text string }{
-	{"after top-level value", "%s stands behind the end of the file's value: remove it, or a bracket too many in front of it"},
-	{"after object key:value pair", "a comma is missing in front of %s"},
-	{"after array element", "a comma is missing in front of %s"},
-	{"after object key", "a colon is missing in front of %s, between a name and its value"},
-	{"in string literal", "a text is not closed: write \" at its end"},
+// begins are the letters that a name in JSON or a value with others in it begins with. In YAML a word needs no quotes, so that
+// other letters may go on with a value that is none of JSON.
+const begins = "\"{["
+
+// jsonErrors are the messages of encoding/json that people cause, by a part of the message and the letters of which one stands
+// there, if those matter, and what to write there.
+var jsonErrors = []struct{ part, before, text string }{
+	{"after top-level value", "", "%s stands behind the end of the file's value: remove it, or a bracket too many in front of it"},
+	{"after object key:value pair", begins, "a comma is missing in front of %s"},
+	{"after array element", begins, "a comma is missing in front of %s"},
+	{"after object key", begins, "a colon is missing in front of %s, between a name and its value"},
+	{`'\n' in string literal`, "", "a text is not closed: write \" at its end"},
 }
 
 // explainJSON returns the line, from 1, of the first mistake in the syntax of a file in JSON, and what to write there. It returns ""
@@ -44,7 +49,7 @@ func explainJSON(content []byte) (line int, message string) {
 		return line, fmt.Sprintf("the text in front of %s is not closed: write \" at its end", shown(text))
 	}
 	for _, e := range jsonErrors {
-		if strings.Contains(syntax.Error(), e.part) {
+		if strings.Contains(syntax.Error(), e.part) && (e.before == "" || text != "" && strings.Contains(e.before, text[:1])) {
 			if !strings.Contains(e.text, "%") {
 				return line, e.text
 			}

@@ -36,12 +36,12 @@ var (
 )
 
 // InsteadOfFlag says what to write in the place of an unknown flag of a command with --redis, where that is no other flag, or
-// returns "".
-func InsteadOfFlag(flag string) string {
+// returns "". Serves is true for the settings of limitgate serve.
+func InsteadOfFlag(flag string, serves bool) string {
 	switch {
 	case slices.Contains(flagsOfDatabase, flag):
 		return "a database of Redis is named with its address: --redis=redis://HOST:PORT/1"
-	case slices.Contains(flagsOfStore, flag):
+	case serves && slices.Contains(flagsOfStore, flag):
 		return "without --redis the buckets are in the memory of this process: leave it out"
 	}
 	return ""

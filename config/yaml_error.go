@@ -16,7 +16,7 @@ type yamlError struct {
 	lines []string
 }
 
-// notYAML begins the messages about files that the parser does not read.
+// notYAML and notJSON begin the messages about files that the parser does not read.
 const (
 	notYAML = "not readable as YAML: "
 	notJSON = "not readable as JSON: "
@@ -123,7 +123,11 @@ func (e *yamlError) begins() bool { return e.rest() == strings.TrimLeft(e.line(e
 // slip describes a mistake on the line of the error, or on the one before.
 func (e *yamlError) slip() (line int, message string) {
 	for _, line := range []int{e.Mark.Line, e.before(e.Mark.Line)} {
-		if message := e.lineMistake(line); message != "" {
+		message := e.lineMistake(line)
+		if strings.HasPrefix(message, "a - is missing") && line != e.Mark.Line && !strings.HasPrefix(strings.TrimSpace(e.line(e.Mark.Line)), "- ") {
+			continue
+		}
+		if message != "" {
 			return line, message
 		}
 	}

@@ -71,6 +71,7 @@ var yamlMistakeRows = []struct{ name, old, new, want string }{
 	{"no comma in JSON", "", `{"version": 1 "plans": {}}`, "1: a comma is missing in front of `\"plans\": {}}`"},
 	{"no comma in JSON, which YAML reads", "", `{"version":1"plans":{"p":[]}}`, "1: a comma is missing in front of `\"plans\":{\"p\":[]}}`"},
 	{"no comma between limits in JSON", "", "{\"version\": 1, \"shared\": [\n{\"id\": \"a\"}\n{\"id\": \"b\"}]}", "3: a comma is missing in front of `{\"id\": \"b\"}]}`"},
+	{"a bracket of the other kind behind a word", "", "{\"version\": 1, \"shared\": [{\"when\": {\"ip\": 10.0.0.0/8}},\n{\"by\": [\"ip\", \"op\"}]}", "2: } cannot close the [: write ]"},
 	{"no colon in JSON", "", "{\"version\": 1,\n\"plans\" {}}", `2: a colon is missing in front of "{}}", between a name and its value`},
 	{"no quote in JSON", "", "{\"version\": 1,\n\"default_plan\": \"p,\n\"plans\": {}}", `2: a text is not closed: write " at its end`},
 	{"no quote in a line of JSON", "", "{\"version\": 1,\n\"default_plan\": \"p, \"plans\": {}}", "2: the text in front of `plans\": {}}` is not closed: write \" at its end"},
@@ -155,10 +156,24 @@ var yamlMistakeRows = []struct{ name, old, new, want string }{
 // jargon matches words of the parser's messages.
 var jargon = regexp.MustCompile(`did not find|while (scanning|parsing)|scalar|flow |block |token|found (a|un|char)|not allowed in this context`)
 
-// TestYAMLMistakes: a mistake in the form of a limits file is described by its line, what is wrong
-// there, and what would be right.
+// notReadable matches the beginnings of messages about files that the parser does not read.
 var notReadable = regexp.MustCompile(`not readable as (?:YAML|JSON): `)
 
+// TestFlowFiles: a file that begins as JSON does may have words without quotes, comments and commas at the end, as YAML has.
+func TestFlowFiles(t *testing.T) {
+	for _, content := range []string{
+		`{"version": 1, "shared": [{"id": "b", "by": ["ip"], "rate": "1/s", "on_error": "open", "when": {"ip": 10.0.0.0/8}}]}`,
+		`{"version": 1, "shared": [{"id": 2fa, "by": ["ip"], "rate": 1/s, "on_error": open},]}`,
+		"{\"version\": 1, # of the format\n\"shared\": [{\"id\": a, by: [ip], rate: \"1/s\", when: {region: 3rd}}]}",
+	} {
+		if _, _, err := ParseLimits("f", []byte(content), limit.CompileOptions{}); err != nil {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
+
+// TestYAMLMistakes: a mistake in the form of a limits file is described by its line, what is wrong
+// there, and what would be right.
 func TestYAMLMistakes(t *testing.T) {
 	if _, _, err := ParseLimits("f", []byte(goodFile), limit.CompileOptions{}); err != nil {
 		t.Fatal(err)

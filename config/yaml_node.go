@@ -111,7 +111,7 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 		}
 		name := join(field, key.Value)
 		line := seen[key.Value]
-		if line > 0 && line < key.Line && key.Value == "id" && strings.HasSuffix(field, "]") {
+		if line > 0 && key.Value == "id" && strings.HasSuffix(field, "]") && n.Style&yaml.FlowStyle == 0 && valueOf(n, "id").Value != value.Value {
 			d.fail(key, plain(name), "a second id in the limit of line %d: write - in front of it to begin another limit", line)
 			return
 		}

@@ -109,6 +109,7 @@ func (m *meetings) of(r *ruleset) (met [][]*Limit, upTo bool) {
 	groups := r.enforcedGroups()
 	key := append([]byte(r.plan), 0)
 	for _, g := range groups {
+		key = binary.AppendUvarint(key, uint64(len(g)))
 		for _, l := range g {
 			key = binary.AppendUvarint(key, uint64(l.Ordinal))
 		}

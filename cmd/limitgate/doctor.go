@@ -12,11 +12,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/term"
+
 	"github.com/limitgate/limitgate/cluster/doctor"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/proxy"
-	"github.com/redis/go-redis/v9"
-	"golang.org/x/term"
 )
 
 const doctorAbout = `Says what a Redis or Redis Cluster can do, how limitgate will use it, and what

@@ -101,7 +101,7 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
-	if instead := config.InsteadOfFlag(name); instead != "" && slices.Contains(names, "--redis") {
+	if instead := config.InsteadOfFlag(name, false); instead != "" && slices.Contains(names, "--redis") {
 		return "unknown flag " + name + "; " + instead
 	}
 	if meant := config.MeantFlag(name, names); meant != "" {

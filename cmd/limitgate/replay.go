@@ -31,8 +31,8 @@ have done to that traffic.
 Usage: limitgate replay [flags] --limits FILE ACCESS_LOG
 
 The log is in Common or Combined Log Format, in JSON (nginx, Caddy, Traefik,
-Envoy), or as Envoy, an Application Load Balancer or CloudFront writes it, plain or
-gzip; - is standard input. Each line becomes a request on the log's own clock: --tenant and --op
+Envoy), or as Envoy, an Application Load Balancer, CloudFront or IIS writes it, plain
+or gzip; - is standard input. Each line becomes a request on the log's own clock: --tenant and --op
 are templates of {method} {path} {path:N} {route} {query:NAME} {status} {user}
 {host} {referer_host} {ua_family} and text; {route} is the path with {id} for
 each segment that has a digit, but of a version such as v1; {host} is the

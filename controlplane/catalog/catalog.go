@@ -22,7 +22,7 @@ import (
 )
 
 // errOther is the error of a table that has items and none of limits.
-var errOther = fmt.Errorf("%w; it has other items: name the table of limits, which is not that of --leases", ErrEmpty)
+var errOther = errors.New("the table has no limits and other items: name the table of limits, which is not that of --leases")
 
 // ErrEmpty is returned for a table without a usable item.
 var ErrEmpty = errors.New("the table has no limits yet: write some by limitgate limits push FILE dynamodb://TABLE")

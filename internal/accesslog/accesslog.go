@@ -3,7 +3,7 @@
 //
 // [Reader] yields one [Entry] a line from a plain or gzip-compressed log in
 // Common or Combined Log Format, as Apache httpd and nginx write them, in JSON,
-// or as Envoy, Application Load Balancers and CloudFront write them. The
+// or as Envoy, Application Load Balancers, CloudFront and IIS write them. The
 // beginning of each line tells its format.
 // [Template] turns an entry into the word a limiter counts by, for example
 // "GET /presentations/logstash-monitorama-2013". [Progress] shows on a

@@ -12,7 +12,8 @@ type nginxMap struct {
 	line     int
 	source   string // the variable that a map reads, without $, or "" of a geo block, which reads the address
 	entries  []mapEntry
-	overlaps func() bool // whether ranges of a geo block overlap
+	deleted  map[netip.Prefix]int // networks of a geo block, each with the number of entries in front of its delete
+	overlaps func() bool          // whether ranges of a geo block overlap
 	// hostnames reports that keys are names of hosts, of which .example.com is one with all in it.
 	hostnames bool
 }
@@ -26,10 +27,10 @@ type mapEntry struct {
 // add adds an entry, or deletes that of a network.
 func (m *nginxMap) add(key, value string) {
 	if network, ok := m.network(value); ok && m.source == "" && key == "delete" {
-		m.entries = slices.DeleteFunc(m.entries, func(e mapEntry) bool {
-			of, known := m.network(e.key)
-			return known && of == network
-		})
+		if m.deleted == nil {
+			m.deleted = map[netip.Prefix]int{}
+		}
+		m.deleted[network] = len(m.entries)
 		return
 	}
 	first, last, isRange := strings.Cut(key, "-")
@@ -86,7 +87,7 @@ func (m *nginxMap) hasPatterns() bool {
 	return m.hostnames || slices.ContainsFunc(m.entries, func(e mapEntry) bool { return strings.HasPrefix(e.key, "~") || strings.Contains(e.key, "*") })
 }
 
-// effective returns the entries that count: of those for one network the last one.
+// effective returns the entries that count: of those for one network the last one, unless it is deleted.
 func (m *nginxMap) effective() (entries []mapEntry) {
 	last := map[netip.Prefix]int{}
 	for i, e := range m.entries {
@@ -95,7 +96,7 @@ func (m *nginxMap) effective() (entries []mapEntry) {
 		}
 	}
 	for i, e := range m.entries {
-		if network, ok := m.network(e.key); !ok || last[network] == i {
+		if network, ok := m.network(e.key); !ok || last[network] == i && m.deleted[network] <= i {
 			entries = append(entries, e)
 		}
 	}

@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,7 @@ type passing struct {
 	line    int
 	target  string // a path or a named location, or "" if it is not known
 	first   bool   // before limit_req count them, as rewrite does
+	answers bool   // it sends on what a return answers, as error_page does
 }
 
 // schemes begin the targets of a rewrite that answers with a redirect.
@@ -33,14 +35,14 @@ func (n *nginx) redirects(words []nginxWord) {
 	case last == "redirect" || last == "permanent":
 		n.answering = append(n.answering, answering{c, words[0].line})
 	case last != "break":
-		n.passing = append(n.passing, passing{c, words[0].line, passingTarget(to), true})
+		n.passing = append(n.passing, passing{c, words[0].line, passingTarget(to), true, false})
 	}
 }
 
 // passes notes that try_files or error_page sends requests on, where its last word is a path or a named location.
 func (n *nginx) passes(words []nginxWord) {
 	if last := words[len(words)-1].text; len(words) > 2 && last != "" && strings.ContainsAny(last[:1], "/@$") {
-		n.passing = append(n.passing, passing{n.context, words[0].line, passingTarget(last), false})
+		n.passing = append(n.passing, passing{n.context, words[0].line, passingTarget(last), false, words[0].text == "error_page"})
 	}
 }
 
@@ -73,16 +75,11 @@ func (n *nginx) remarkPassing() {
 	servers, counts := n.countsOfServers()
 	var lines []int
 	for _, p := range n.passing {
-		all := counts[p.context.server]
-		if len(all) < 2 {
-			continue // all requests of the server count alike
+		of := []*server{p.context.server}
+		if p.context.server == nil { // around all servers
+			of = slices.Collect(maps.Keys(servers))
 		}
-		target, known := n.target(servers[p.context.server], p.target)
-		own := p.context.countedBy()
-		uncounted := own.limiting == nil && !p.context.isAnswered()
-		switch {
-		case known && !p.first && target.limiting == nil, known && p.context.name == "location" && target == own:
-		case p.first, p.context.name == "location" && uncounted, p.context.name != "location" && all[countedBy{}]:
+		if slices.ContainsFunc(of, func(s *server) bool { return n.sendsOn(p, servers[s], counts[s]) }) {
 			lines = append(lines, p.line)
 		}
 	}
@@ -90,6 +87,24 @@ func (n *nginx) remarkPassing() {
 		slices.Sort(lines)
 		n.remark(lines[0], "nginx sends requests on by rewrite, try_files or error_page on %s, and counts them where they arrive; here they count by the path that services send", listOfLines(lines))
 	}
+}
+
+// sendsOn reports whether a directive sends requests of a server on to where they count otherwise. All is how its requests count.
+func (n *nginx) sendsOn(p passing, s *siteServer, all map[countedBy]bool) bool {
+	if len(all) < 2 {
+		return false // all requests of the server count alike
+	}
+	target, known := n.target(s, p.target)
+	own, isLocation := p.context.countedBy(), p.context.name == "location"
+	switch {
+	case known && !p.first && target.limiting == nil, known && isLocation && target == own:
+		return false
+	case p.first:
+		return true
+	case isLocation:
+		return own.limiting == nil && (p.answers || !p.context.isAnswered())
+	}
+	return all[countedBy{}]
 }
 
 // countsOfServers returns the servers, and how each counts the requests of its locations.

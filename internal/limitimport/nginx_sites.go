@@ -55,10 +55,11 @@ type use struct {
 
 // with returns how two servers of a site count: the smaller burst is that of both.
 func (u use) with(o use) use {
+	larger := o.request
 	if o.burst < u.burst {
-		u, o = o, u
+		larger, u.request, u.burst = u.request, o.request, o.burst
 	}
-	u.others = slices.Concat(u.others, o.others, []*limitRequest{o.request})
+	u.others = append(u.others, larger)
 	u.dry = u.dry && o.dry
 	return u
 }

@@ -201,7 +201,7 @@ func writeInstead(field string) string {
 // returns "".
 func rateInstead(n *yaml.Node, field string) string {
 	count, mistake := wholeNumber(scalar(n, field))
-	if mistake != "" || writeInstead(field) != writeRate {
+	if mistake != "" || value(n, "rate") != nil || writeInstead(field) != writeRate {
 		return ""
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {

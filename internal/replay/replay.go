@@ -96,7 +96,7 @@ var errUnsorted = errors.New("the log is not in the order of time")
 var ErrEmpty = errors.New("read access log: it is empty")
 
 // ErrNothing is returned for a log without a readable line.
-var ErrNothing = errors.New("read access log: no line of it is in a format that limitgate reads (Common, Combined, JSON, Envoy, Application Load Balancer, CloudFront)")
+var ErrNothing = errors.New("read access log: no line of it is in a format that limitgate reads (Common, Combined, JSON, Envoy, Application Load Balancer, CloudFront, IIS)")
 
 // source reads a log as requests.
 type source struct {
