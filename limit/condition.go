@@ -92,14 +92,18 @@ func (c *condition) parseNet(pattern string) error {
 func notBlock(pattern string) string {
 	first, last, isRange := strings.Cut(pattern, "-")
 	from, errFrom := ParseAddr(strings.TrimSpace(first))
-	_, errTo := ParseAddr(strings.TrimSpace(last))
+	to, errTo := ParseAddr(strings.TrimSpace(last))
 	addr, bits, _ := strings.Cut(pattern, "/")
 	base, errBase := ParseAddr(addr)
 	switch n, err := strconv.Atoi(bits); {
+	case pattern == "*":
+		return "leave the condition out, as every address is meant without it"
 	case strings.HasPrefix(pattern, "!"):
 		return "no condition leaves addresses out: write the limit without it, and one for " + Quote(strings.TrimSpace(pattern[1:])) + " with action: allow"
 	case isRange && errFrom == nil && errTo == nil:
-		return fmt.Sprintf("write a limit for each block of the range, such as %s/%d", from, from.BitLen()-1)
+		return insteadOfRange(from, to)
+	case errBase == nil && base.Is4() && bitsOfMask(bits) >= 0:
+		return fmt.Sprintf("write %s", netip.PrefixFrom(base, bitsOfMask(bits)).Masked())
 	case errBase == nil && err == nil && n > base.BitLen():
 		return fmt.Sprintf("the address has %d bits, so write /%[1]d or less", base.BitLen())
 	}

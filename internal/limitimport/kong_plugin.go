@@ -287,8 +287,7 @@ func (k *kong) byService(scope []condition) []string {
 	}
 	at := slices.IndexFunc(scope, func(c condition) bool { return c.dimension == "route" })
 	switch {
-	case has("service"):
-		k.note("services send DIM service")
+	case has("service"): // explainScope has the remark
 	case at >= 0 && k.names[scope[at]] && !k.several[scope[at].pattern]:
 		k.note(fmt.Sprintf("route %s has no service, so that Kong counts its requests by their addresses, and so do limits here", limit.Shorten(scope[at].pattern)))
 		k.note(fmt.Sprintf(prefixText, "Kong"))

@@ -14,6 +14,10 @@ import (
 func (n *nginx) directive(words []nginxWord) {
 	line := words[0].line
 	if of := n.context.values; of != nil && len(words) == 2 {
+		if of.source == "" && words[0].text == "proxy" {
+			n.remark(line, "geo takes the address of requests from %s out of X-Forwarded-For, and a key the address of the connection; here both are the ip that services send", limit.Shorten(words[1].text))
+			return
+		}
 		of.add(words[0].text, words[1].text)
 		return
 	}

@@ -1,30 +1,21 @@
 package limitimport
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"net/netip"
 	"slices"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // networksOf returns the networks with the addresses from a first to a last one, as a geo block with ranges has them, or nil if they
-// are no addresses. There are at most 62: each is the largest one that begins there.
-func networksOf(first, last string) (networks []netip.Prefix) {
+// are no IPv4 addresses: nginx has ranges of these alone.
+func networksOf(first, last string) []netip.Prefix {
 	from, errFrom := netip.ParseAddr(first)
 	to, errTo := netip.ParseAddr(last)
-	if errFrom != nil || errTo != nil || !from.Is4() || !to.Is4() { // nginx has ranges of IPv4 alone
+	if errFrom != nil || errTo != nil {
 		return nil
 	}
-	a, b := from.As4(), to.As4()
-	low, high := uint64(binary.BigEndian.Uint32(a[:])), uint64(binary.BigEndian.Uint32(b[:]))
-	for low <= high {
-		free := min(bits.TrailingZeros64(low|1<<32), bits.Len64(high-low+1)-1) // bits of the addresses in one network
-		var addr [4]byte
-		binary.BigEndian.PutUint32(addr[:], uint32(low))
-		networks = append(networks, netip.PrefixFrom(netip.AddrFrom4(addr), 32-free))
-		low += 1 << free
-	}
-	return networks
+	return limit.BlocksOf(from, to)
 }
 
 // hasOverlappingRanges reports whether ranges of a geo block overlap: to nginx the later one counts, and not the smaller one.

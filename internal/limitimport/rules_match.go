@@ -73,7 +73,15 @@ func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, o
 		if name == "method" && limit.IsMethod(pattern) {
 			pattern = r.method(of.Line, id, pattern)
 		}
-		when = append(when, condition{name, pattern})
+		on := condition{name, pattern}
+		if name == "ip" && pattern == "*" {
+			continue // every address
+		}
+		if _, isNetwork := on.network(); name == "ip" && !isNetwork {
+			r.remark(of.Line, "%s is not imported: ip %s of match is no address and no block of addresses, such as 203.0.113.0/24", id, limit.Shorten(pattern))
+			return nil, false
+		}
+		when = append(when, on)
 		switch name {
 		case "path", "method":
 			r.matchOn(name, m.Line)
