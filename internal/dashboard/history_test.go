@@ -63,7 +63,7 @@ func TestHistory(t *testing.T) {
 		"one": {
 			fmt.Sprintf("%s->%s : %s", b.Version, c.Version, lines),
 			fmt.Sprintf("%s->%s on trial on 5 %% of the tenants: %s", b.Version, c.Version, lines),
-			fmt.Sprintf("%s->%s taken back: plan free: one 10/s burst 10 -> 1/s burst 1; tenant acme: one 5/s burst 5 is gone +0", c.Version, b.Version),
+			fmt.Sprintf("%s->%s taken back: plan free: one 10/s burst 10 -> 1/s burst 1; tenant acme: one 5/s burst 5, mode shadow, is gone +0", c.Version, b.Version),
 			fmt.Sprintf("%s->%s on trial on 25 %% of the tenants: %s", b.Version, c.Version, lines),
 			fmt.Sprintf("%s->%s on trial on 5 %% of the tenants: %s", b.Version, c.Version, lines),
 		},
