@@ -62,7 +62,7 @@ func (h *Handler) Handle(ctx context.Context, records []table.Record) (done int,
 	for _, i := range poison { // last: a failure here repeats no other record
 		why := "it was written by hand and is not a valid limits item: proxies ignore it, and limitgate limits push writes a valid one"
 		if !table.IsKey(records[i].Key()) {
-			why = "its key is not that of limits: proxies ignore it, and aws dynamodb delete-item deletes it"
+			why = "it was written by hand, and its key is not that of limits: proxies ignore it, and aws dynamodb delete-item deletes it"
 		}
 		if failed := h.sendToDeadLetter(ctx, &records[i], why); failed != nil {
 			return i, failed

@@ -77,7 +77,7 @@ func TestHandle(t *testing.T) {
 			if c.letters {
 				return errDown
 			}
-			if !strings.HasPrefix(why, "its key is not that of limits") {
+			if !strings.HasPrefix(why, "it was written by hand, and its key is not that of limits") {
 				t.Errorf("poison: %q", why)
 			}
 			got.poison = append(got.poison, r.Sequence)

@@ -129,8 +129,8 @@ func tableLimits(tb testing.TB, tenants string) string {
 version: 1
 default_plan: free
 plans:
-  free: [{id: tenant, by: [tenant], rate: 100/s}]
-  gold: [{id: tenant, by: [tenant], rate: 1000/s}]
+  free: [{id: tenant, by: [tenant], rate: 100/s, on_error: open}]
+  gold: [{id: tenant, by: [tenant], rate: 1000/s, on_error: open}]
 tenants: {`+tenants+`}
 `)
 }
