@@ -33,7 +33,7 @@ func TestPushOfACutFile(t *testing.T) {
 	s := newSite(t)
 	whole := manyTenants(t, 40)
 	s.push(whole, "ann")
-	plan := "plans: {free: [{id: tenant, by: [tenant], rate: 100/s}], gold: [{id: tenant, by: [tenant], rate: 1000/s}]}\n"
+	plan := "plans: {free: [{id: tenant, by: [tenant], rate: 100/s, on_error: open}], gold: [{id: tenant, by: [tenant], rate: 1000/s, on_error: open}]}\n"
 	for _, c := range []struct{ what, file, removes, less string }{
 		{"an empty file", writeLimits(t, "version: 1\n"), "the default plan (free), 2 of 2 plans, 40 of 40 tenants; if that is meant, say --removes 43", "42"},
 		{"half a file", manyTenants(t, 20), "20 of 40 tenants; if that is meant, say --removes 20", "19"},
