@@ -150,14 +150,24 @@ func isEnvoys(root *yaml.Node) bool { return hasKey(root, "domain") && !hasKey(r
 func IsEnvoys(content []byte) bool { return isMapping(content, isEnvoys) }
 
 // IsLimits reports whether content is that of a limits file, with limits.
-func IsLimits(content []byte) bool {
-	return isMapping(content, func(root *yaml.Node) bool { return hasKey(root, "plans") || hasKey(root, "shared") })
-}
+func IsLimits(content []byte) bool { return isMapping(content, hasLimits) }
+
+// hasLimits reports whether a mapping has lists of limits, as a limits file has.
+func hasLimits(root *yaml.Node) bool { return hasKey(root, "plans") || hasKey(root, "shared") }
 
 // isMapping reports whether content is a mapping in YAML for which a function is true.
 func isMapping(content []byte, is func(root *yaml.Node) bool) bool {
+	root := mappingOf(content)
+	return root != nil && is(root)
+}
+
+// mappingOf returns the mapping in YAML that content is, or nil.
+func mappingOf(content []byte) *yaml.Node {
 	var doc yaml.Node
-	return yaml.Unmarshal(content, &doc) == nil && len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode && is(doc.Content[0])
+	if yaml.Unmarshal(content, &doc) != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil
+	}
+	return doc.Content[0]
 }
 
 // otherFile returns what to do with a file that has nothing of limits, or "".
