@@ -12,17 +12,20 @@ import (
 // beginsAsJSON matches the beginning of a file in JSON: names in quotes, where YAML mostly has none.
 var beginsAsJSON = regexp.MustCompile(`^\s*\{\s*"[^"\n]*"\s*:`)
 
-// begins are the letters that a name in JSON or a value with others in it begins with. In YAML a word needs no quotes, so that
+// noComma begins the message about a comma that is missing.
+const noComma = "a comma is missing in front of "
+
+// opens are the letters that a name in JSON or a value with others in it begins with. In YAML a word needs no quotes, so that
 // other letters may go on with a value that is none of JSON.
-const begins = "\"{["
+const opens = "\"{["
 
 // jsonErrors are the messages of encoding/json that people cause, by a part of the message and the letters of which one stands
 // there, if those matter, and what to write there.
 var jsonErrors = []struct{ part, before, text string }{
 	{"after top-level value", "", "%s stands behind the end of the file's value: remove it, or a bracket too many in front of it"},
-	{"after object key:value pair", begins, "a comma is missing in front of %s"},
-	{"after array element", begins, "a comma is missing in front of %s"},
-	{"after object key", begins, "a colon is missing in front of %s, between a name and its value"},
+	{"after object key:value pair", opens, noComma + "%s"},
+	{"after array element", opens, noComma + "%s"},
+	{"after object key", opens, "a colon is missing in front of %s, between a name and its value"},
 	{`'\n' in string literal`, "", "a text is not closed: write \" at its end"},
 }
 
@@ -63,7 +66,7 @@ func explainJSON(content []byte) (line int, message string) {
 // YAML reads as a part of the value, or "".
 func commaMissing(content []byte) (line int, message string) {
 	line, message = explainJSON(content)
-	if !strings.HasPrefix(message, "a comma is missing") {
+	if !strings.HasPrefix(message, noComma) {
 		return 0, ""
 	}
 	return line, message

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -124,8 +125,8 @@ func (e *yamlError) begins() bool { return e.rest() == strings.TrimLeft(e.line(e
 func (e *yamlError) slip() (line int, message string) {
 	for _, line := range []int{e.Mark.Line, e.before(e.Mark.Line)} {
 		message := e.lineMistake(line)
-		if strings.HasPrefix(message, "a - is missing") && line != e.Mark.Line && !strings.HasPrefix(strings.TrimSpace(e.line(e.Mark.Line)), "- ") {
-			continue
+		if line == e.Mark.Line || strings.HasPrefix(strings.TrimSpace(e.line(e.Mark.Line)), "- ") { // else the line before is right
+			message = cmp.Or(message, e.dashMissing(line))
 		}
 		if message != "" {
 			return line, message
@@ -136,7 +137,7 @@ func (e *yamlError) slip() (line int, message string) {
 
 // noColon explains a name without a colon.
 func (e *yamlError) noColon() (int, string) {
-	if message := e.lineMistake(e.ContextMark.Line); message != "" {
+	if message := cmp.Or(e.lineMistake(e.ContextMark.Line), e.dashMissing(e.ContextMark.Line)); message != "" {
 		return e.ContextMark.Line, message
 	}
 	return e.ContextMark.Line, colonMissing(e.line(e.ContextMark.Line))

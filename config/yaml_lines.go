@@ -64,10 +64,15 @@ func (e *yamlError) lineMistake(n int) string {
 	if comment := foreignComment(strings.TrimSpace(line), looksLikeJSON(e.lines)); comment != "" {
 		return comment
 	}
-	if !looksLikeJSON(e.lines) && limitWithoutDash.MatchString(line) {
+	return slipOf(line)
+}
+
+// dashMissing describes a line with a limit that begins no entry of a list, or returns "".
+func (e *yamlError) dashMissing(n int) string {
+	if line := e.line(n); !looksLikeJSON(e.lines) && limitWithoutDash.MatchString(line) {
 		return "a - is missing in front of a limit: write " + shown("- "+strings.TrimSpace(line))
 	}
-	return slipOf(line)
+	return ""
 }
 
 // limitWithoutDash matches a line with a limit in braces that begins no entry of a list.
