@@ -263,21 +263,7 @@ func (e *envoy) group() {
 			r.group = fmt.Sprintf("envoy-%d", n+1)
 		}
 	}
-	groups := 0
-	for _, level := range levels {
-		groups += len(level)
-	}
-	if groups > usualLevels {
-		e.maxLevels = min(groups, mostLevels)
-	}
 }
-
-// usualLevels is the number of limits that a request may meet unless the file says max_levels, and
-// mostLevels the largest that it may say.
-const (
-	usualLevels = 8
-	mostLevels  = 64
-)
 
 // conflicts reports whether two rules cannot be in one group: they apply beside each other there, or
 // the other one applies there than in a group.

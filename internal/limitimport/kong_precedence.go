@@ -60,7 +60,6 @@ func (k *kong) addPlugins() {
 	for k.isolateHidden(allows) {
 		allows = k.allows()
 	}
-	k.raiseLevels()
 	for i := range k.read {
 		k.replaceCoarser(&k.read[i])
 		if len(k.read[i].limits) == 0 {
@@ -323,26 +322,4 @@ func union(a, b []condition) []condition {
 	}
 	slices.SortFunc(all, func(x, y condition) int { return cmp.Or(place(x)-place(y), strings.Compare(x.dimension, y.dimension)) })
 	return all
-}
-
-// raiseLevels sets the number of levels, if a request may meet more than the usual number of limits.
-func (k *kong) raiseLevels() {
-	most := 0
-	for i := range k.read {
-		if len(k.read[i].limits) == 0 {
-			continue
-		}
-		places := map[string]bool{}
-		for j := range k.read {
-			for n := range k.read[j].limits {
-				if l := &k.read[j].limits[n]; l.meets(k.read[i].limits[0].when) {
-					places[l.place()] = true
-				}
-			}
-		}
-		most = max(most, len(places))
-	}
-	if most > usualLevels {
-		k.maxLevels = min(most, mostLevels)
-	}
 }

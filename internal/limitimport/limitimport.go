@@ -155,18 +155,28 @@ func (d *draft) result() Result {
 	return r
 }
 
-// countLevels replaces the number of limits that a request could meet, an estimate of the import, by that of the file: 0 if that is no
-// more than usual.
+// usualLevels is the number of limits that may count one request unless the file says max_levels, and
+// mostLevels the largest that it may say.
+const (
+	usualLevels = 8
+	mostLevels  = 64
+)
+
+// countLevels sets maxLevels, if more limits than usual may count one request. Limits of one place are alternatives, so that
+// a file of few places needs no search.
 func (d *draft) countLevels() {
-	if d.maxLevels <= usualLevels {
+	places := map[string]bool{}
+	for _, l := range slices.Concat(d.tenant, d.shared) {
+		places[l.place()] = true
+	}
+	if len(places) <= usualLevels {
 		return
 	}
-	estimated := d.maxLevels
 	d.maxLevels = mostLevels
 	set, _, err := config.ParseLimits("", d.file(), limit.CompileOptions{IPMaxTTL: math.MaxInt64})
 	switch {
-	case err != nil:
-		d.maxLevels = estimated
+	case err != nil: // limits lint says why
+		d.maxLevels = min(len(places), mostLevels)
 	case set.MaxEnforced() <= usualLevels:
 		d.maxLevels = 0
 	default:

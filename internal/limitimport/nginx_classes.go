@@ -261,9 +261,6 @@ func (n *nginx) setGroups(all []*layout) {
 			}
 		}
 	}
-	if len(all) > usualLevels {
-		n.maxLevels = min(len(all), mostLevels)
-	}
 }
 
 // remarkExcluded remarks on exempt requests: those of methods, and those that count here.

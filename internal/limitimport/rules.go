@@ -49,9 +49,6 @@ func Rules(content []byte) (Result, error) {
 	if len(r.tenant)+len(r.shared) == 0 {
 		r.remark(1, "there is no rule that can be imported")
 	}
-	if limits := len(r.tenant) + len(r.shared); limits > usualLevels { // each is a group of its own
-		r.maxLevels = min(limits, mostLevels)
-	}
 	return r.result(), nil
 }
 
