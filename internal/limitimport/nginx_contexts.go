@@ -19,6 +19,7 @@ type nginxContext struct {
 	dryLine  int       // its line; 0 if the value is that of the outer context
 	divided  bool      // all its requests are those of blocks in it
 	returns  bool      // a return answers its requests, before limit_req count them
+	breaks   bool      // some requests pass by the return directives behind
 }
 
 // markOuter marks the outer context if all its requests are those of blocks like this one.

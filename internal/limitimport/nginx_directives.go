@@ -28,6 +28,8 @@ func (n *nginx) directive(words []nginxWord) {
 		}
 	case "return":
 		n.answers(line)
+	case "break":
+		n.context.markBreak()
 	case "rewrite":
 		n.redirects(words)
 	case "try_files", "error_page":
@@ -99,10 +101,14 @@ func (n *nginx) zone(words []nginxWord) {
 }
 
 // answers notes that a return answers the requests of the context, as in a server that redirects to another one. A return in
-// an if answers some of them.
+// an if, or behind a break, answers some of them.
 func (n *nginx) answers(line int) {
 	c := n.context
-	if c.name == "if" || c.name == "server" {
+	switch {
+	case c.breaks:
+		n.answering = append(n.answering, answering{c, line})
+		return
+	case c.name == "if" || c.name == "server":
 		n.answering = append(n.answering, answering{c.outer, line})
 	}
 	if c.returns || c.name != "server" && c.name != "location" {

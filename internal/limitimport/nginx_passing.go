@@ -31,11 +31,23 @@ func (n *nginx) redirects(words []nginxWord) {
 	if c.name == "if" {
 		c = c.outer
 	}
+	if last == "last" || last == "break" {
+		n.context.markBreak()
+	}
 	switch {
 	case last == "redirect" || last == "permanent":
 		n.answering = append(n.answering, answering{c, words[0].line})
 	case last != "break":
 		n.passing = append(n.passing, passing{c, words[0].line, passingTarget(to), true, false})
+	}
+}
+
+// markBreak notes that nginx ends with a break, or with a rewrite that has the flag last or break, the directives rewrite and return of a
+// context for some requests.
+func (c *nginxContext) markBreak() {
+	c.breaks = true
+	if c.name == "if" {
+		c.outer.breaks = true
 	}
 }
 
