@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -311,13 +310,18 @@ func writeJSON(w io.Writer, v any) error {
 
 // ofLog names the log in an error about its content.
 func ofLog(path string, err error) error {
-	switch ext := filepath.Ext(path); {
+	switch {
 	case errors.Is(err, replay.ErrEmpty) && path == "-":
 		return errors.New("read access log: standard input is empty")
 	case errors.Is(err, replay.ErrEmpty):
 		return fmt.Errorf("read access log: %s is empty", config.Quote(path))
-	case strings.HasPrefix(err.Error(), "read access log: no line") && (ext == ".yaml" || ext == ".yml"):
-		return fmt.Errorf("read access log: %s has the name of a limits file and no line of a log: the last argument is the log", config.Quote(path))
+	case !errors.Is(err, replay.ErrNothing):
+		return err
+	}
+	if content, readErr := config.ReadLimitsFile(path); readErr == nil {
+		if kind, _ := config.KindOf(content); kind != "" {
+			return fmt.Errorf("read access log: %s is %s, and no log: the last argument is the log", config.Quote(path), kind)
+		}
 	}
 	return err
 }
