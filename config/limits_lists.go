@@ -85,6 +85,7 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 	}
 	var limits []*yaml.Node
 	var places []int
+	lines := map[string]int{} // of the includes of each list
 	for i, item := range list.Content {
 		if !isInclude(item) {
 			limits, places = append(limits, item), append(places, i)
@@ -106,7 +107,11 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 			d.unreadable = true // the document is not compiled
 			return
 		}
-		d.listed[name.Value] = true
+		if line := lines[name.Value]; line > 0 {
+			d.fail(item, plain(field), "list %s is included twice, on line %d too: remove one of them", Quote(name.Value), line)
+			continue
+		}
+		d.listed[name.Value], lines[name.Value] = true, item.Line
 		limits = append(limits, aliasesOf(from, name)...)
 		places = append(places, slices.Repeat([]int{i}, len(from.Content))...)
 	}

@@ -64,3 +64,48 @@ shared: [{id: ip, by: [ip], rate: 1000/m}, {id: large, by: [ip], group: large, r
 		}
 	}
 }
+
+// TestLoosenedPlaces: limits whose place another one takes, which admits more, are reported, and others are not.
+func TestLoosenedPlaces(t *testing.T) {
+	const (
+		tenant   = "{id: tenant, by: [tenant], rate: 100/s}"
+		ban      = "{id: ban, by: [tenant], when: {op: DELETE *}, action: deny}"
+		office   = "{id: office, by: [tenant], when: {ip: 198.51.100.0/24}, action: allow}"
+		heavy    = "{id: heavy, by: [tenant], when: {op: GET /r}, rate: 1/s}"
+		replaces = "{id: heavy, by: [tenant], when: {op: GET /r}, rate: %s, replaces: [tenant]}"
+		ofOp     = "{id: op, by: [tenant, op], rate: 5/s, replaces: [tenant]}"
+		acme     = "tenants: {acme: {overrides: {tenant: {rate: %s}}}}\n"
+	)
+	for _, c := range []struct{ before, after, overrides, overridesAfter, want string }{
+		{tenant + ban, tenant + ban, "", "90/s", "tenant acme: tenant (90/s burst 90) takes the place of ban (deny)"},
+		{tenant + ban, tenant + ban, "90/s", "80/s", ""},
+		{tenant + heavy, tenant + heavy, "", "90/s", "tenant acme: tenant (90/s burst 90) takes the place of heavy (1/s burst 1)"},
+		{tenant + heavy, tenant + heavy, "", "1/s", ""},
+		{tenant + office, tenant + office, "", "90/s", ""},
+		{tenant + office, tenant + office, "90/s", "80/s", ""},
+		{tenant + office, tenant + office, "90/s", "", "tenant acme: tenant 90/s burst 90 -> 100/s burst 100"},
+		{tenant, tenant + heavy, "", "", ""},
+		{tenant, tenant + strings.Replace(replaces, "%s", "50/s", 1), "", "", ""},
+		{tenant, tenant + strings.Replace(replaces, "%s", "500/s", 1), "", "", "plan free: heavy (500/s burst 500) takes the place of tenant (100/s burst 100)"},
+		{tenant + strings.Replace(replaces, "%s", "50/s", 1), tenant + strings.Replace(replaces, "%s", "500/s", 1), "", "", "plan free: heavy 50/s burst 50 -> 500/s burst 500"},
+		{tenant, tenant + ofOp, "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100)"},
+		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", "", "", ""},
+		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", "", "", "plan free: user may admit more: missing deny -> share"},
+	} {
+		file := func(limits, overrides string) *limit.Set {
+			t.Helper()
+			if overrides != "" {
+				overrides = strings.Replace(acme, "%s", overrides, 1)
+			}
+			content := "version: 1\ndefault_plan: free\nplans: {free: [" + strings.ReplaceAll(limits, "}{", "}, {") + "]}\n" + overrides
+			set, _, err := ParseLimits("f", []byte(content), limit.CompileOptions{})
+			if err != nil {
+				t.Fatalf("%s: %v", content, err)
+			}
+			return set
+		}
+		if got := strings.Join(limit.Loosened(file(c.before, c.overrides), file(c.after, c.overridesAfter), nil), "; "); got != c.want {
+			t.Errorf("%s %s to %s %s:\n%s\nwant\n%s", c.before, c.overrides, c.after, c.overridesAfter, got, c.want)
+		}
+	}
+}

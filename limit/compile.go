@@ -239,7 +239,11 @@ func (c *compiler) checkIDs() {
 
 func (c *compiler) checkID(l *Limit, seen map[string]*Limit) {
 	if other := seen[l.ID]; other != nil {
-		c.fail(l.Line, "id", "%s is already the id of the limit on line %d: ids are unique within a plan", Quote(l.ID), other.Line)
+		where := "the shared limits"
+		if l.Plan != "" {
+			where = "plan " + l.Plan
+		}
+		c.fail(l.Line, "id", "%s is already the id of the limit on line %d: ids are unique within %s", Quote(l.ID), other.Line, where)
 		l.broken = true // it would tie with the other one
 		return
 	}

@@ -25,6 +25,7 @@ func (c *compiler) allowNotes() (notes []*allowNote) {
 		}
 		var counting []string
 		var first *Limit
+		otherLevel := false // a limit of another group alone is meant to count what a allows
 		for _, b := range c.set.Limits {
 			if rivals.compared++; rivals.compared > mostCompared {
 				return notes
@@ -32,9 +33,10 @@ func (c *compiler) allowNotes() (notes []*allowNote) {
 			if c.countsAllowed(a, b) && !slices.Contains(counting, Quote(b.ID)) && !rivals.replace(b, a) && !rivals.replace(a, b) {
 				counting = append(counting, Quote(b.ID))
 				first = cmp.Or(first, b)
+				otherLevel = otherLevel || !slices.Equal(a.Level(), b.Level())
 			}
 		}
-		if n := len(counting); n > 0 {
+		if n := len(counting); otherLevel {
 			others := ""
 			if n > mostCounting {
 				counting, others = counting[:mostCounting], " and "+countOthers(n-mostCounting)
@@ -131,11 +133,11 @@ func (l *Limit) lifting(b *Limit) string {
 // mostCounting bounds the limits that a note names.
 const mostCounting = 3
 
-// countsAllowed reports whether b is an enforced limit of another level than a, and counts requests that a allows. One for
+// countsAllowed reports whether b is an enforced limit of another level or group than a, and counts requests that a allows. One for
 // a tenant by name is meant to.
 func (c *compiler) countsAllowed(a, b *Limit) bool {
 	return b.Action == ActionLimit && b.Mode == ModeEnforce && !b.broken && !b.slots &&
-		(a.Plan == b.Plan || a.Plan == "" || b.Plan == "") && !slices.Equal(a.Level(), b.Level()) &&
+		(a.Plan == b.Plan || a.Plan == "" || b.Plan == "") && a.groupKey() != b.groupKey() &&
 		canMeet(a, b) && !a.hasOwn(b) && !c.allowed(a, b) && (!b.namesTenant() || a.namesTenant())
 }
 

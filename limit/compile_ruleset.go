@@ -168,8 +168,8 @@ func (o *RuleSpec) fixedField() string {
 	return ""
 }
 
-// warnLifted warns if an override of one limit takes the place of another one of the plan, which has
-// a condition or is in shadow mode: at most once for each pair of limits.
+// warnLifted warns if an override of one limit takes the place of another one of the plan, which held for the tenant before: at most once
+// for each pair of limits.
 func (c *compiler) warnLifted(tenant *TenantSpec, p *plan, limits []*Limit) {
 	for _, a := range limits {
 		if a.Tenant == "" || a.Mode == ModeOff || a.broken {
@@ -180,21 +180,38 @@ func (c *compiler) warnLifted(tenant *TenantSpec, p *plan, limits []*Limit) {
 				return
 			}
 			pair := [3]string{a.Plan, a.ID, b.ID}
-			watches := b.Mode == ModeShadow && a.Mode == ModeEnforce && !takesPlace(withID(p.limits, a.ID), b)
-			if b.Tenant != "" || b.Action != ActionLimit || !watches && (len(b.when) == 0 || a.Mode != b.Mode) || c.lifted[pair] || !takesPlace(a, b) {
+			lost, cure := liftedBy(a, b, withID(p.limits, a.ID))
+			if lost == "" || c.lifted[pair] {
 				continue
 			}
 			if c.lifted == nil {
 				c.lifted = map[[3]string]bool{}
 			}
 			c.lifted[pair] = true
-			lost := "does not count for the tenant"
-			if watches {
-				lost = "watches nothing of the tenant"
-			}
-			c.warn(a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, "the override of %s takes the place of %s too, which then %s: give %[2]s a group of its own, or override it as well", Quote(a.ID), Quote(b.ID), lost)
+			c.warn(a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, "the override of %s takes the place of %s too, which then %s: %s", Quote(a.ID), Quote(b.ID), lost, cure)
 		}
 	}
+}
+
+// liftedBy says what a limit of the plan does not do for the tenant, since the override of another one takes its place, and what to
+// write; "" if the overridden limit did so before, or the tenant loses nothing.
+func liftedBy(override, of, overridden *Limit) (lost, cure string) {
+	watches := of.Mode == ModeShadow && override.Mode == ModeEnforce
+	switch {
+	case of.Tenant != "" || !takesPlace(override, of) || takesPlace(overridden, of) && overridden.Mode == override.Mode:
+		return "", ""
+	case !watches && (len(of.when) == 0 || override.Mode != of.Mode) || override.Action == of.Action && of.Action != ActionLimit || override.Action == ActionDeny:
+		return "", ""
+	case of.Action == ActionAllow:
+		return "allows nothing of the tenant", fmt.Sprintf("override it as well, with %s: {action: allow}", of.ID)
+	case of.Action == ActionDeny && !watches:
+		lost = "denies nothing of the tenant"
+	case watches:
+		lost = "watches nothing of the tenant"
+	default:
+		lost = "does not count for the tenant"
+	}
+	return lost, fmt.Sprintf("give %s a group of its own, or override it as well", Quote(of.ID))
 }
 
 // merge returns the limit base with the fields that the override sets.

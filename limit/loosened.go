@@ -18,15 +18,16 @@ import (
 // their plan's limits, all plans and the shared limits.
 func Loosened(before, after *Set, tenants []string) (lines []string) {
 	lines = loosenedOf("", before.defaultPlan.shared(), after.defaultPlan.shared())
+	lines = append(lines, loosenedPlaces("", before.defaultPlan.shared(), after.defaultPlan.shared(), after.defaultPlan.shared())...)
 	switch was, is := before.defaultPlan, after.defaultPlan; {
 	case was.plan != "" && is.plan == "":
 		lines = append(lines, fmt.Sprintf("default_plan %s -> none: a tenant that is not listed has only the shared limits", was.plan))
 	case was.plan != is.plan:
-		lines = append(lines, loosenedOf(fmt.Sprintf("default_plan %s -> %s: ", was.plan, is.plan), was.ownLimits(), is.ownLimits())...)
+		lines = append(lines, loosenedRulesets(fmt.Sprintf("default_plan %s -> %s: ", was.plan, is.plan), was, is)...)
 	}
 	for _, plan := range slices.Sorted(maps.Keys(before.byPlan)) {
 		if r, ok := after.byPlan[plan]; ok {
-			lines = append(lines, loosenedOf("plan "+plan+": ", before.byPlan[plan].ownLimits(), r.ownLimits())...)
+			lines = append(lines, loosenedRulesets("plan "+plan+": ", before.byPlan[plan], r)...)
 		}
 	}
 	named := slices.Concat(tenants, new(changes).changedTenants(before, after))
@@ -34,16 +35,23 @@ func Loosened(before, after *Set, tenants []string) (lines []string) {
 	for _, tenant := range slices.Compact(named) {
 		was, is := before.rules(tenant), after.rules(tenant)
 		if was.plan == is.plan {
-			lines = append(lines, loosenedOf("tenant "+tenant+": ", was.overridden(is), is.ownLimits())...)
+			what, overrides := "tenant "+tenant+": ", is.overridden(is)
+			lines = append(lines, loosenedOf(what, was.overridden(is), is.overridden(was))...)
+			lines = append(lines, loosenedPlaces(what, was.sorted(), is.sorted(), overrides)...)
 			continue
 		}
 		plan := is.plan
 		if plan == "" {
 			plan = "none"
 		}
-		lines = append(lines, loosenedOf(fmt.Sprintf("tenant %s, plan %s -> %s: ", tenant, was.plan, plan), was.ownLimits(), is.ownLimits())...)
+		lines = append(lines, loosenedRulesets(fmt.Sprintf("tenant %s, plan %s -> %s: ", tenant, was.plan, plan), was, is)...)
 	}
 	return lines
+}
+
+// loosenedRulesets compares two rulesets without their shared limits.
+func loosenedRulesets(what string, was, is *ruleset) []string {
+	return append(loosenedOf(what, was.ownLimits(), is.ownLimits()), loosenedPlaces(what, was.sorted(), is.sorted(), is.ownLimits())...)
 }
 
 // overridden returns the limits of a tenant that it overrides in r, or in other if both are of one
@@ -93,7 +101,7 @@ func loosenedOf(what string, before, after []*Limit) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.Describe(), is.Describe()))
 		case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
 			lines = append(lines, fmt.Sprintf("%s%s on_error %s -> %s", what, was.ID, was.OnError, is.OnError))
-		case !alike(was, is):
+		case !alike(was, is) && !onlyDeniesMissing(is, was):
 			lines = append(lines, fmt.Sprintf("%s%s may admit more: %s", what, was.ID, strings.Join(differences(was, is), ", ")))
 		}
 	}
@@ -109,6 +117,13 @@ func loosenedOf(what string, before, after []*Limit) (lines []string) {
 func alike(a, b *Limit) bool {
 	return a.byTenant == b.byTenant && a.Group == b.Group && a.Action == b.Action && a.Missing == b.Missing && a.Store == b.Store &&
 		a.Params.Algorithm == b.Params.Algorithm && reflect.DeepEqual(a.by, b.by) && reflect.DeepEqual(a.when, b.when) && slices.Equal(a.Replaces, b.Replaces)
+}
+
+// onlyDeniesMissing reports whether a limit differs in the requests that it counts from what it was by denying those without its dimensions.
+func onlyDeniesMissing(is, was *Limit) bool {
+	before := *was
+	before.Missing = is.Missing
+	return is.Missing == MissingDeny && alike(&before, is)
 }
 
 // admitsMore reports whether a limit has a higher rate or capacity than it had, or may have, for the cost of a request.
