@@ -102,14 +102,14 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 			d.fail(item, plain(field), "there is no list %s among lists%s; a plan cannot be included", Quote(name.Value), limit.DidYouMean(name.Value, slices.Sorted(maps.Keys(named))))
 			continue
 		}
+		if line := lines[name.Value]; line > 0 {
+			d.fail(item, plain(field), "list %s is included twice, on line %d too: remove one of them", Quote(name.Value), line)
+			continue
+		}
 		if d.included += len(from.Content); d.included > maxIncluded {
 			d.fail(item, plain(field), "lists stand for more than %d limits: give plans shorter lists, or tenants one plan instead of equal ones", maxIncluded)
 			d.unreadable = true // the document is not compiled
 			return
-		}
-		if line := lines[name.Value]; line > 0 {
-			d.fail(item, plain(field), "list %s is included twice, on line %d too: remove one of them", Quote(name.Value), line)
-			continue
 		}
 		d.listed[name.Value], lines[name.Value] = true, item.Line
 		limits = append(limits, aliasesOf(from, name)...)

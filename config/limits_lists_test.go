@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -103,12 +104,21 @@ func TestListsMistakes(t *testing.T) {
 		{plan + "lists: {base: [{include: base}]}", "limits.yaml:5: lists.base: a list cannot include another"},
 		{plan + "lists: {base: [{id: a, by: [tenant], rate: x}]}", `limits.yaml:5: rate: "x"`},
 		{"version: 1\nplans:\n  p: [{include: base, id: a}]\nlists: {base: []}", "limits.yaml:3: plans.p[0]: include stands alone"},
-		{strings.Replace(plan, "{include: base}", strings.Repeat("{include: base},", 2000), 1) + "lists:\n  base: [" + strings.Repeat("{id: a},", 1000) + "]", "lists stand for more than 16384 limits"},
-		{"version: 1\nplans:\n  p: [&a {id: a, by: [" + strings.Repeat("x,", 2000) + "]}," + strings.Repeat("{include: base},", 30) + "]\nlists:\n  base: [" + strings.Repeat("*a,", 200) + "]", "aliases repeat more than 1048576 values"},
+		{"version: 1\nplans:\n" + included(20) + "lists:\n  base: [" + strings.Repeat("{id: a},", 1000) + "]", "lists stand for more than 16384 limits"},
+		{"version: 1\nplans:\n  p: [&a {id: a, by: [" + strings.Repeat("x,", 2000) + "]}]\n" + included(30) + "lists:\n  base: [" + strings.Repeat("*a,", 200) + "]", "aliases repeat more than 1048576 values"},
 	} {
 		_, _, err := config.ParseLimits("limits.yaml", []byte(row.file), limit.CompileOptions{})
 		if err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%.200s: %v, want %s", row.file, err, row.want)
 		}
 	}
+}
+
+// included returns a number of plans that include a list.
+func included(plans int) string {
+	var b strings.Builder
+	for i := range plans {
+		fmt.Fprintf(&b, "  p%d: [{include: base}]\n", i)
+	}
+	return b.String()
 }

@@ -263,6 +263,8 @@ func (e *yamlError) noComma() (int, string) {
 	switch {
 	case rest == "":
 		return e.ContextMark.Line, e.notClosed(e.ContextMark.Line, open)
+	case strings.HasPrefix(rest, "{{"):
+		return e.Mark.Line, ofTemplate
 	case rest[0] == ':' && e.ContextMark.Line != e.Mark.Line && (open == '[' || e.beginsWithName()): // the name of the next field
 		return e.ContextMark.Line, e.notClosed(e.ContextMark.Line, open)
 	case rest[0] == ':':

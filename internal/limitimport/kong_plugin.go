@@ -229,7 +229,10 @@ func (k *kong) windows(p kongPlugin, config *yaml.Node, l imported) {
 func (k *kong) note(text string) { k.notes = append(k.notes, text) }
 
 // kongWays are the values of limit_by.
-var kongWays = []string{"consumer", "credential", "ip", "service", "header", "path"}
+var kongWays = []string{"consumer", "credential", "ip", "service", "header", "path", kongGroup}
+
+// kongGroup is the value of limit_by by which all consumers of a group share units.
+const kongGroup = "consumer-group"
 
 // kongDims are the dimensions of an import that no header may have.
 var kongDims = []string{"service", "route", "path", "credential"}
@@ -269,6 +272,9 @@ func (k *kong) by(line int, config *yaml.Node) (by []string, ok bool) {
 		}
 		k.note("services send DIM path; requests of other paths, which Kong counts by their address, count for less specific limits alone")
 		return []string{"path"}, true
+	case kongGroup:
+		k.remark(line, "a plugin is not imported: limit_by: %s counts the consumers of a group together; so does a shared limit with by: [%[1]s], for which services send DIM %[1]s", kongGroup)
+		return nil, false
 	default:
 		k.remark(line, "a plugin is not imported: limits do not count by %s%s; Kong has %s", limit.Shorten(what), question(nearest(what, kongWays)), strings.Join(kongWays, ", "))
 		return nil, false

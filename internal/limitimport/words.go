@@ -52,6 +52,8 @@ func wholeNumber(text string) (number int64, mistake string) {
 	switch {
 	case isTooLarge(number, err):
 		return 0, fmt.Sprintf("is too large: the largest number is %d", int64(bucket.MaxCapacity))
+	case strings.Contains(text, "{{") || strings.HasPrefix(text, "$"):
+		return 0, "is a placeholder: put a number in its place first"
 	case err != nil || number < 1:
 		return 0, "is no whole number above zero"
 	}
