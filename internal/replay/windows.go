@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // maxWindowBuckets bounds the buckets that are counted in one window. Where there are more, nothing
@@ -14,6 +16,7 @@ const maxWindowBuckets = 1_000_000
 // have denied a part of them.
 type windows struct {
 	period  time.Duration
+	bounds  func(now int64) *bucket.Bounds // of windows that follow the calendar; it returns nil for others
 	begin   time.Time
 	counts  map[string]int64 // of the present window
 	sizes   map[int64]int64  // how many windows of buckets had so many requests
@@ -34,7 +37,7 @@ func newWindows(period time.Duration) *windows {
 
 // add counts a request of a bucket. Requests come in the order of time.
 func (w *windows) add(bucket string, at time.Time) {
-	if begin := at.Truncate(w.period); !begin.Equal(w.begin) {
+	if begin := w.beginOf(at); !begin.Equal(w.begin) {
 		w.end()
 		w.begin = begin
 	}
@@ -44,6 +47,18 @@ func (w *windows) add(bucket string, at time.Time) {
 	}
 	w.counts[bucket]++
 	w.total++
+}
+
+// beginOf returns the beginning of the window that holds a time, in which a limit counts, too: one of the calendar, or aligned to the epoch.
+func (w *windows) beginOf(at time.Time) time.Time {
+	now := at.UnixMicro()
+	if w.bounds != nil {
+		if b := w.bounds(now); b != nil {
+			return time.UnixMicro(b[1])
+		}
+	}
+	period := w.period.Microseconds()
+	return time.UnixMicro(now - ((now%period)+period)%period)
 }
 
 // end ends the present window.
