@@ -85,6 +85,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"controlplane", "--table", "limits", "--topic", "arn:aws:sns:x:1:t", "--leases", "limits"}, "--leases is the table of limits, limits: name a table of its own"},
 	{[]string{"controlplane", "--table", "limits", "--topic", "arn:aws:sns:x:1:t", "--leases", "dynamodb://l"}, "--leases is the name alone: l"},
 	{[]string{"controlplane", "--table", "limits", "--topic", "arn:aws:sns:x:1:t", "--leases", "l", "--audit-bucket", "s3://b"}, "--audit-bucket is the name alone: b"},
+	{[]string{"controlplane", "--table", "limits", "--topic", "arn:aws:sns:x:1:t", "--leases", "l", "--dead-letters", "dead"}, `controlplane: --dead-letters "dead" is not the URL of an SQS queue: https://sqs.REGION.amazonaws.com/ACCOUNT/NAME`},
 	{[]string{"controlplane", "--table", "limits", "--topic", "arn:aws:sns:x:1:t", "--leases", "l", "--admin", "localhost"}, `controlplane: --admin "localhost" has no port: write HOST:PORT, for example 127.0.0.1:9180`},
 	{[]string{"audit", "--bucket", "s3://b", "acme"}, "--bucket is the name alone: b"},
 	{[]string{"limits", "import", "nginx.conf"}, `there is no import of "nginx.conf"; there are nginx, kong, rules and envoy: limitgate limits import nginx nginx.conf > limits.yaml`},

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -111,6 +112,9 @@ func (o *planeOptions) problem(fs *flag.FlagSet) string {
 	if !strings.HasPrefix(o.topic, "arn:") {
 		return fmt.Sprintf("--topic %q is not the ARN of an SNS topic: arn:aws:sns:REGION:ACCOUNT:%s", o.topic, o.topic)
 	}
+	if u, err := url.Parse(o.poison); o.poison != "" && (err != nil || u.Host == "") {
+		return fmt.Sprintf("--dead-letters %q is not the URL of an SQS queue: https://sqs.REGION.amazonaws.com/ACCOUNT/NAME", o.poison)
+	}
 	if o.admin != "" {
 		if err := checkAddr("admin", o.admin, "127.0.0.1:9180"); err != nil {
 			return err.Error()
@@ -149,7 +153,9 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	if other := otherKey(items); other != "" {
 		return nil, fmt.Errorf("--table: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases", o.table, config.Quote(other))
 	}
-	p.addRelay()
+	if err := p.addRelay(ctx); err != nil {
+		return nil, err
+	}
 	p.addDigests()
 	p.addSweeper()
 	if o.bucket != "" {
@@ -176,14 +182,19 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	return p, nil
 }
 
-func (p *plane) addRelay() {
+func (p *plane) addRelay(ctx context.Context) error {
 	changes := dynamo.NewChanges(p.stream, dynamo.NewShardLocks(p.aws, p.options.leases, "relay"), p.log)
 	handler := &controlplane.Handler{Publish: dynamo.NewTopic(p.aws, p.options.topic), Items: p.limits, Log: p.log}
 	if p.options.poison != "" {
-		handler.DeadLetter = dynamo.NewDeadLetters(p.aws, p.options.poison).Send
+		letters := dynamo.NewDeadLetters(p.aws, p.options.poison)
+		if err := letters.Check(ctx); err != nil {
+			return fmt.Errorf("--dead-letters: %w", err)
+		}
+		handler.DeadLetter = letters.Send
 	}
 	relay := controlplane.Relay{Stream: changes, Handler: handler, Log: p.log}
 	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
+	return nil
 }
 
 func (p *plane) addDigests() {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -197,8 +198,12 @@ func (w *watcher) digest() (d table.Digest) {
 
 // complain prints an error, unless it was the last one printed.
 func (w *watcher) complain(err error) {
-	if err.Error() != w.lastError {
-		fmt.Fprintf(w.stderr, "limitgate: %s; retrying\n", err)
+	text := requestID.ReplaceAllString(awsclient.Explain(err), "")
+	if text != w.lastError {
+		fmt.Fprintf(w.stderr, "limitgate: %s; retrying\n", table.Printable(text))
 	}
-	w.lastError = err.Error()
+	w.lastError = text
 }
+
+// requestID matches the part of an error of AWS that differs with each call.
+var requestID = regexp.MustCompile(`RequestID: [^,]*, `)

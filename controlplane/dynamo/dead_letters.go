@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -26,6 +27,21 @@ func NewDeadLetters(config aws.Config, url string) *DeadLetters {
 	return &DeadLetters{sqs.NewFromConfig(config), url}
 }
 
+// checkTimeout bounds Check: a start does not wait for an SQS that does not answer.
+const checkTimeout = 5 * time.Second
+
+// Check returns an error if the queue does not exist. It returns nil if SQS does not answer or denies access: to look at a queue
+// and to send to it have different permissions.
+func (d *DeadLetters) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	_, err := d.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &d.url})
+	if isGone(err) {
+		return fmt.Errorf("look for the queue of dead letters, %s: %w", d.url, err)
+	}
+	return nil
+}
+
 // letter is the body of a message.
 type letter struct {
 	Key      string      `json:"key"`
@@ -46,7 +62,7 @@ func (d *DeadLetters) Send(ctx context.Context, r *table.Record, why string) err
 		return fmt.Errorf("send dead letter: %w", err)
 	}
 	if _, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &d.url, MessageBody: aws.String(string(body))}); err != nil {
-		return fmt.Errorf("send dead letter: %w", err)
+		return fmt.Errorf("send dead letter to %s: %w", d.url, err)
 	}
 	return nil
 }

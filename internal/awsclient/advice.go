@@ -24,6 +24,7 @@ var advices = map[string]string{
 	"UnrecognizedClientException": adviceKey, "InvalidClientTokenId": adviceKey, "InvalidAccessKeyId": adviceKey,
 	"InvalidSignatureException": adviceSecret, "SignatureDoesNotMatch": adviceSecret,
 	"ExpiredTokenException": adviceExpired, "ExpiredToken": adviceExpired, "RequestExpired": adviceExpired,
+	"AWS.SimpleQueueService.NonExistentQueue": adviceQueue, "QueueDoesNotExist": adviceQueue,
 	"AccessDeniedException": adviceDenied, "AccessDenied": adviceDenied, "AuthorizationError": adviceDenied,
 }
 
@@ -32,6 +33,7 @@ const (
 	adviceSecret  = "the secret does not belong to the access key, or the clock of this machine is wrong: check AWS_PROFILE and AWS_SECRET_ACCESS_KEY"
 	adviceExpired = "the credentials have expired: get new ones, as with `aws sso login`"
 	adviceDenied  = "the credentials are valid, but their policy does not allow the operation: deploy/cloudformation has policies that do"
+	adviceQueue   = "there is no queue with this URL: check its region, account and name; `aws sqs list-queues` lists the URLs"
 	adviceProfile = "AWS_PROFILE names a profile that is in neither ~/.aws/config nor ~/.aws/credentials: `aws configure list-profiles` lists them"
 	adviceHost    = "the host of AWS has no address: check AWS_REGION, which is a part of its name, AWS_ENDPOINT_URL, and the name server of this machine"
 	adviceURL     = "%s is no URL: write %s, or unset it"
