@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,43 +76,6 @@ func flagMistake(fs *flag.FlagSet, err error) string {
 		return flag + reason
 	}
 	return flag + value + ": " + reason
-}
-
-// unknownFlag describes a flag that does not exist.
-func unknownFlag(fs *flag.FlagSet, name string) string {
-	if name == "--dim" {
-		return "unknown flag --dim; write DIM NAME VALUE behind the ip"
-	}
-	if name == "--cost" && (fs.Name() == "check" || fs.Name() == "explain") {
-		return "unknown flag --cost; the cost stands behind the ip, without a name"
-	}
-	if rows := []string{"--n", "--limit", "--count", "--number", "--rows", "--top"}; (fs.Name() == "top" || fs.Name() == "denied") && (slices.Contains(rows, name) || isNumber(name[2:])) {
-		if isNumber(name[2:]) {
-			name = name[1:] // a negative number, as it is most likely written
-		}
-		return "unknown flag " + name + "; write the number of rows alone: limitgate " + fs.Name() + " 20"
-	}
-	if outputs := []string{"--o", "--out", "--output"}; slices.Contains(outputs, name) && (strings.HasPrefix(fs.Name(), "limits ") || strings.HasPrefix(fs.Name(), "edge")) {
-		if name == "--o" {
-			name = "-o" // as it is most likely written
-		}
-		return "unknown flag " + name + "; it writes to standard output: limitgate " + fs.Name() + " ... > FILE"
-	}
-	var names []string
-	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
-	if instead := config.InsteadOfFlag(name, false); instead != "" && slices.Contains(names, "--redis") {
-		return "unknown flag " + name + "; " + instead
-	}
-	if meant := config.MeantFlag(name, names); meant != "" {
-		return "unknown flag " + name + "; did you mean " + meant + "?"
-	}
-	return "unknown flag " + name
-}
-
-// isNumber reports whether the name of a flag is a number.
-func isNumber(name string) bool {
-	_, err := strconv.Atoi(name)
-	return err == nil
 }
 
 // notOfType returns what is wrong with a text that a flag does not parse.
