@@ -8,8 +8,23 @@ import (
 	"github.com/limitgate/limitgate/internal/resp"
 )
 
-// NoMemory describes a node for which Full is true.
-const NoMemory = "it has no memory left: raise its maxmemory, and set maxmemory-policy noeviction"
+// writeRefusals say why a node refuses all writes, and what to do, by the kind of the error.
+var writeRefusals = map[ErrorKind]string{
+	KindOOM:        "it has no memory left: raise its maxmemory, and set maxmemory-policy noeviction",
+	KindNoReplicas: "fewer replicas are connected to it than its min-replicas-to-write: connect one, or lower that",
+	KindMisconf:    "it cannot save its data: look at its log and at the space on its disk; stop-writes-on-bgsave-error no lets it write meanwhile",
+}
+
+// RefusesWrites says why the node that returned an error refuses all writes, and what to do, or returns "".
+func RefusesWrites(err error) string {
+	if err == nil {
+		return ""
+	}
+	return writeRefusals[kindOf(err)]
+}
+
+// ReplyRefusesWrites does what RefusesWrites does, of the text of a reply.
+func ReplyRefusesWrites(reply string) string { return writeRefusals[kindOfReply(reply)] }
 
 // Describe describes the failure of a call for an operator: the error, and the next step if it is known.
 func Describe(err error) string {
@@ -64,11 +79,9 @@ func advise(err error) string {
 		return "the bucket has moved to another node: the proxy reads again which node has which slots; if this lasts, look whether redis-cli --cluster check agrees"
 	case KindClusterDown:
 		return "most masters are out, and the others answer when a majority is back; or a slot has no master: start it again, or give its slots to another, and cluster-require-full-coverage no lets the others answer meanwhile"
-	case KindOOM:
-		return NoMemory
 	case KindAuth:
 		return explainRefusal(causeOf(err))
 	default:
-		return ""
+		return RefusesWrites(err)
 	}
 }

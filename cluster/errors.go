@@ -181,9 +181,6 @@ func kindOfReply(text string) ErrorKind {
 // Forbidden reports whether err means that the user lacks a right or has not logged in.
 func Forbidden(err error) bool { return err != nil && kindOf(err) == KindAuth }
 
-// Full reports whether err means that a node has no memory left.
-func Full(err error) bool { return err != nil && kindOf(err) == KindOOM }
-
 // needsReload reports whether a failure of this kind may mean that the topology has
 // changed.
 func (k ErrorKind) needsReload() bool {

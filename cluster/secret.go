@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -41,7 +42,16 @@ func (s *Store) agreeAtOnce(ctx context.Context, t *topology) error {
 	if err == nil {
 		s.adopt(secret)
 	}
+	s.noteRefusal(err)
 	return err
+}
+
+// noteRefusal keeps the error of a node that refuses to store the secret, as the reason why there is none.
+func (s *Store) noteRefusal(err error) {
+	s.refused = nil
+	if RefusesWrites(err) != "" {
+		s.refused = err
+	}
 }
 
 // agreeLate agrees on the secret after a start without the store. A store that came back
@@ -57,9 +67,10 @@ func (s *Store) agreeLate(ctx context.Context, t *topology) error {
 			s.secretless = time.Now()
 		}
 		if time.Since(s.secretless) < s.opts.ReloadInterval+secretRefresh {
-			return errNoSecret
+			return cmp.Or(s.refused, errNoSecret)
 		}
 		secret, err = s.agree(ctx, t, s.opts.Secret)
+		s.noteRefusal(err)
 	}
 	s.secretless = time.Time{}
 	if err != nil {

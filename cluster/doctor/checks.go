@@ -179,66 +179,63 @@ func (r *Report) checkProbes() {
 	r.each("evalsha", checkScript)
 	probe := func(check, yes, no string, of func(*Probes) Outcome) {
 		r.each(check, func(m *MasterReport) (Severity, string) {
-			switch o := of(&m.Probes); o {
-			case Done:
+			switch o := of(&m.Probes); {
+			case o == Done:
 				return SeverityOK, yes
-			case "":
-				return SeverityNote, "not tried, because of what else is wrong"
-			default:
+			case o.failed():
 				return SeverityFail, refused(no, o)
 			}
+			return SeverityNote, "not tried, because of what else is wrong"
+		})
+	}
+	optional := func(check string, severity Severity, no string, of func(*Probes) Outcome) {
+		r.each(check, func(m *MasterReport) (Severity, string) {
+			if o := of(&m.Probes); o.failed() {
+				return severity, refused(no, o)
+			}
+			return SeverityOK, ""
 		})
 	}
 	probe("keys", "one call may use several keys of one slot", "no call may use several keys, as a tenant with several limits needs: allow it",
 		func(p *Probes) Outcome { return p.Keys })
 	r.each("mode", checkMode)
+	r.each("writes", func(m *MasterReport) (Severity, string) {
+		if o, why := m.Probes.writeRefusal(); why != "" {
+			return SeverityFail, fmt.Sprintf("it refuses writes, so the backstop decides here: %s (%s)", why, o)
+		}
+		return SeverityOK, ""
+	})
 	probe("write", "the script writes buckets, as keys and as fields, with their expiry", "the script cannot write, so nothing is decided here: let it",
 		func(p *Probes) Outcome { return p.Write })
-	r.each("sets", func(m *MasterReport) (Severity, string) {
-		if o := m.Probes.Sets; o != "" && o != Done {
-			return SeverityWarn, refused("limits of sliding_log and concurrency are not decided here, for lack of commands on sorted sets: allow those", o)
-		}
-		return SeverityOK, ""
-	})
-	r.each("batch", func(m *MasterReport) (Severity, string) {
-		if o := m.Probes.Batch; o != "" && o != Done {
-			return SeverityFail, refused("a batch of decisions is refused, though single ones are not: mend what refuses it", o)
-		}
-		return SeverityOK, ""
-	})
+	optional("sets", SeverityWarn, "limits of sliding_log and concurrency are not decided here, for lack of commands on sorted sets: allow those",
+		func(p *Probes) Outcome { return p.Sets })
+	optional("batch", SeverityFail, "a batch of decisions is refused, though single ones are not: mend what refuses it",
+		func(p *Probes) Outcome { return p.Batch })
 	probe("secret", "proxies can agree on the secret that addresses are hashed with",
 		"proxies cannot agree on a secret here, and do not start without --privacy-ip-secret-file: allow SET and GETEX, or say that",
 		func(p *Probes) Outcome { return p.Secret })
-	r.each("instances", func(m *MasterReport) (Severity, string) {
-		if o := m.Probes.Beat; o != "" && o != Done {
-			return SeverityWarn, refused("proxies cannot count each other here: allow what they lack, or give their number by --instances", o)
-		}
-		return SeverityOK, ""
-	})
-	r.each("removal", func(m *MasterReport) (Severity, string) {
-		if o := m.Probes.Remove; o != "" && o != Done {
-			return SeverityWarn, fmt.Sprintf("what was written here could not be removed, and expires within seconds: RL.RESET needs UNLINK (%s)", o)
-		}
-		return SeverityOK, ""
-	})
+	optional("instances", SeverityWarn, "proxies cannot count each other here: allow what they lack, or give their number by --instances",
+		func(p *Probes) Outcome { return p.Beat })
+	optional("removal", SeverityWarn, "what was written here could not be removed, and expires within seconds: RL.RESET needs UNLINK",
+		func(p *Probes) Outcome { return p.Remove })
 }
 
-// refused returns the finding of a probe that a master refuses. The remedy behind the colon is for a lack of
-// rights, and another one for a master that is full.
-func refused(text string, o Outcome) string {
-	if o.full() {
-		text, _, _ = strings.Cut(text, ": ")
-		text += ": raise its maxmemory, which is reached"
+// refused returns the finding of a probe that a master refuses, with its remedy behind a colon.
+func refused(text string, o Outcome) string { return fmt.Sprintf("%s (%s)", text, o) }
+
+// writeRefusal returns the first outcome that shows that a master refuses all writes, why, and what to do; "" if none does.
+func (p *Probes) writeRefusal() (o Outcome, why string) {
+	for _, o := range []Outcome{p.Write, p.Script, p.Keys, p.Sets, p.Batch, p.Secret, p.Beat} {
+		if why := cluster.ReplyRefusesWrites(string(o)); why != "" {
+			return o, why
+		}
 	}
-	return fmt.Sprintf("%s (%s)", text, o)
+	return "", ""
 }
 
-// full reports whether a probe was refused because the master has no memory left.
-func (o Outcome) full() bool { return strings.Contains(string(o), "OOM ") }
-
-// full reports whether any probe found that the master has no memory left.
-func (p *Probes) full() bool {
-	return slices.ContainsFunc([]Outcome{p.Script, p.Keys, p.Write, p.Sets, p.Batch, p.Secret, p.Beat}, Outcome.full)
+// failed reports whether a probe failed, for a reason of its own: that a master refuses all writes is a finding of its own.
+func (o Outcome) failed() bool {
+	return o != "" && o != Done && cluster.ReplyRefusesWrites(string(o)) == ""
 }
 
 func checkScript(m *MasterReport) (Severity, string) {
@@ -329,9 +326,6 @@ func thousands(n int64) string {
 // checkDurability reports how the masters may lose data.
 func (r *Report) checkDurability() {
 	r.each("memory", func(m *MasterReport) (Severity, string) {
-		if m.Probes.full() {
-			return SeverityFail, "it is full: its maxmemory is reached, and it refuses writes, so the backstop decides here: raise maxmemory"
-		}
 		switch m.MemoryPolicy {
 		case noEviction:
 			return SeverityOK, "maxmemory-policy is noeviction"

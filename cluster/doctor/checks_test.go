@@ -58,7 +58,8 @@ func TestJudge(t *testing.T) {
 		"by name":         {func(m *MasterReport) { m.Addr = "redis:6379" }, SeverityWarn, "tls", "private network"},
 		"down":            {func(m *MasterReport) { m.ClusterState = "fail" }, SeverityFail, "state", "refuses every call"},
 		"coverage":        {func(m *MasterReport) { m.FullCoverage = "yes" }, SeverityWarn, "coverage", "set cluster-require-full-coverage no"},
-		"no batch":        {func(m *MasterReport) { m.Probes.Batch = "OOM" }, SeverityFail, "batch", "(OOM)"},
+		"no batch":        {func(m *MasterReport) { m.Probes.Batch = "ERR x" }, SeverityFail, "batch", "(ERR x)"},
+		"no disk":         {func(m *MasterReport) { m.Probes.Write = "MISCONF Redis is configured to save" }, SeverityFail, "writes", "it cannot save its data: look at its log"},
 		"not tried":       {func(m *MasterReport) { m.Probes.Secret = "" }, SeverityNote, "secret", "not tried"},
 		"no keys":         {func(m *MasterReport) { m.Probes = Probes{} }, SeverityFail, "evalsha", "was not tried"},
 	} {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -161,22 +162,15 @@ func (p *Proxy) warnOfAddresses(ctx context.Context) {
 // warnWithout logs that this proxy starts without its store, and the consequences.
 func (p *Proxy) warnWithout(ctx context.Context) {
 	err := p.cluster.Ping(ctx)
-	attrs := []any{"reason", whyWithout(err), "error", err}
-	if addrs := p.storeOptions.Addrs; len(addrs) == 1 && cluster.IsNode(addrs[0]) && !p.cluster.IsCluster() {
+	refusal := cluster.RefusesWrites(err)
+	attrs := []any{"reason", cmp.Or(refusal, "it cannot be reached"), "error", err}
+	if addrs := p.storeOptions.Addrs; refusal == "" && len(addrs) == 1 && cluster.IsNode(addrs[0]) && !p.cluster.IsCluster() {
 		attrs = append(attrs, "advice", cluster.OtherNodes)
 	}
 	p.log.Error("starting without the store, using the backstop until it answers", attrs...)
 	if p.settings.Instances.Source == config.InstancesHeartbeat {
 		p.log.Warn("the number of proxies is unknown without the store, so this proxy admits whole limits: set --instances N or dns:NAME")
 	}
-}
-
-// whyWithout says why a proxy starts without its store, which has returned an error.
-func whyWithout(err error) string {
-	if cluster.Full(err) {
-		return cluster.NoMemory
-	}
-	return "it cannot be reached"
 }
 
 // StoreKind returns the kind of store, as far as it is known.

@@ -11,17 +11,27 @@ import (
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
-// TestWhyWithout: a start without a store says whether the store is full or away.
-func TestWhyWithout(t *testing.T) {
+// TestWarnWithout: a start without a store says why the store refuses writes, or that it is away and whether more addresses would help;
+// until it has a secret, the reason stays.
+func TestWarnWithout(t *testing.T) {
 	full := redistest.Start(t)
 	full.CLI(t, "CONFIG", "SET", "maxmemory-policy", "noeviction")
 	full.CLI(t, "CONFIG", "SET", "maxmemory", "1")
-	for addr, want := range map[string]string{full.Addr: "it has no memory left: ", "127.0.0.1:1": "it cannot be reached"} {
-		s, err := cluster.Open(t.Context(), cluster.Options{Addrs: []string{addr}, StartWithout: true, Secret: []byte(strings.Repeat("s", 32))})
+	alone := redistest.Start(t, "--min-replicas-to-write", "1")
+	for addr, want := range map[string][2]string{
+		full.Addr:     {`reason="it has no memory left: `, `OOM `},
+		alone.Addr:    {`reason="fewer replicas are connected to it than its min-replicas-to-write: connect one, or lower that"`, "NOREPLICAS "},
+		"127.0.0.1:1": {`reason="it cannot be reached"`, `advice="if it is a node of a Redis Cluster, name several nodes`},
+	} {
+		var out strings.Builder
+		opts := cluster.Options{Addrs: []string{addr}, StartWithout: true, Secret: []byte(strings.Repeat("s", 32))}
+		s, err := cluster.Open(t.Context(), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := whyWithout(s.Ping(t.Context())); !strings.HasPrefix(got, want) {
+		p := &Proxy{settings: &config.Settings{}, cluster: s, storeOptions: opts, log: slog.New(slog.NewTextHandler(&out, nil))}
+		p.warnWithout(t.Context())
+		if got := out.String(); !strings.Contains(got, want[0]) || !strings.Contains(got, want[1]) || strings.Contains(got, "advice") != (addr == "127.0.0.1:1") {
 			t.Errorf("%s: %s", addr, got)
 		}
 		if err := s.Close(); err != nil {
