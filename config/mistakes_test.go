@@ -106,6 +106,7 @@ var mistakes = []struct {
 	{args: "--redis-tls-key f", want: "flag --redis-tls-key: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--redis-tls-server-name f", want: "flag --redis-tls-server-name: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--redis-iam-cache f", want: "flag --redis-iam-cache: it is for a Redis, and there is none: name one by --redis"},
+	{args: "--ready-needs-store", want: "flag --ready-needs-store: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--redis-password-file f", want: "flag --redis-password-file: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--tls-key f", want: "flag --tls-key: a certificate needs its key: set --tls-cert and --tls-key"},
 	{args: "--redis redis://a:1?db=3", want: "flag --redis: the number of a database stands behind the port: write redis://host:port/3"},

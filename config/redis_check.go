@@ -22,6 +22,7 @@ func (s *Settings) redisProblems() (all []problem) {
 			{"redis.tls_cert", s.RedisTLSCert != ""},
 			{"redis.tls_key", s.RedisTLSKey != ""},
 			{"redis.tls_server_name", s.RedisTLSServerName != ""},
+			{"ready_needs_store", s.ReadyNeedsStore},
 		} {
 			check(of.set, of.name, "it is for a Redis, and there is none: name one by --redis")
 		}

@@ -100,13 +100,16 @@ func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
 	}
 }
 
+// leasedPart is the part of a bucket that all instances together may hold unused: one of so many.
+const leasedPart = 20
+
 // MostLeased returns how many units all of n instances together may hold of one bucket of
 // l: its error bound, in units. It is 0 for a limit without leases.
 func (l *Limit) MostLeased(n int64) int64 {
 	if !l.Lease.On {
 		return 0
 	}
-	most := l.Params.Capacity / (20 * n)
+	most := l.Params.Capacity / (leasedPart * n)
 	if !l.Lease.Auto {
 		most = min(most, l.Lease.Size)
 	}
@@ -121,8 +124,15 @@ func (c *compiler) warnLeases() {
 	}
 	compared := 0
 	for _, a := range c.set.Limits {
+		if a.Lease.On && a.MostLeased(1) == 0 {
+			c.warn(a.Line, "lease", "%s has one without effect: a proxy leases at most a twentieth of a bucket, which for %d units is less than one. Remove it, or give the bucket %d units or more", Quote(a.ID), a.Params.Capacity, leasedPart)
+			continue
+		}
 		if !a.Lease.On || !a.callsTenantSlot() {
 			continue
+		}
+		if most := a.MostLeased(1); a.Lease.Size > most {
+			c.note(a.Line, "lease.size", "of a bucket of %d units a proxy leases at most a twentieth, %d, and not %d", a.Params.Capacity, most, a.Lease.Size)
 		}
 		for _, b := range c.set.Limits {
 			if compared++; compared > mostCompared {
