@@ -224,6 +224,10 @@ var everything = map[string]bool{"global": true, "all": true, "everything": true
 func (c *compiler) checkDimensionName(name Text, field string) {
 	if !validWord(name.Value) {
 		between := ""
+		if trimmed := strings.TrimSpace(name.Value); trimmed != name.Value && validWord(trimmed) {
+			c.fail(name.Line, field, "%s has a blank around it: write %s", Quote(name.Value), trimmed)
+			return
+		}
 		if several := strings.Fields(name.Value); len(several) > 1 {
 			between = ", and commas between several: [" + strings.Join(several, ", ") + "]"
 		}

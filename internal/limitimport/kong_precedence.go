@@ -156,7 +156,7 @@ func (k *kong) dropRepeated() {
 			}
 		}
 		if lines[of] > 0 {
-			k.remark(p.line, "a plugin is not imported: Kong has one plugin of its entities, here that on line %d", lines[of])
+			k.remark(p.line, "a plugin is not imported: the plugin on line %d is of the same entities, and Kong refuses two", lines[of])
 			p.limits = nil
 			continue
 		}

@@ -160,8 +160,8 @@ func nginxNumber(option, value string) (number int64, mistake string) {
 	switch {
 	case isTooLarge(number, err) || number == bucket.MaxCapacity: // one more is admitted
 		return 0, limit.Shorten(option) + " is too large"
-	case err != nil || number < 0:
-		return 0, limit.Shorten(option) + " is no number of requests"
+	case err != nil || number < 1:
+		return 0, limit.Shorten(option) + " is no number of requests above zero"
 	}
 	return number, ""
 }

@@ -92,7 +92,10 @@ func (n *nginx) zoneOf(r *limitRequest) (z *zone, mistake string) {
 		if len(known) == 0 {
 			return nil, "there is no limit_req_zone " + limit.Shorten(r.zone) + ": import what nginx -T prints, which has all files"
 		}
-		return nil, "there is no limit_req_zone " + limit.Shorten(r.zone) + question(limit.Shorten(nearest(r.zone, known)))
+		if near := nearest(r.zone, known); near != "" {
+			return nil, "there is no limit_req_zone " + limit.Shorten(r.zone) + question(limit.Shorten(near))
+		}
+		return nil, "there is no limit_req_zone " + limit.Shorten(r.zone) + "; the zones are " + named(known)
 	case z.mistake != "":
 		return nil, fmt.Sprintf("limit_req_zone %s on line %d: %s", limit.Shorten(r.zone), z.line, z.mistake)
 	}

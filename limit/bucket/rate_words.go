@@ -79,8 +79,14 @@ var exponent = regexp.MustCompile(`^([1-9][0-9]{0,5})e([0-9])$`)
 // millions matches a count in millions.
 var millions = regexp.MustCompile(`^([1-9][0-9]{0,5})(?:\.([0-9]))? ?(?:m|mio|million)$`)
 
+// noLimit has words that stand elsewhere for a rate without a bound.
+var noLimit = map[string]bool{"unlimited": true, "infinite": true, "infinity": true, "inf": true, "none": true, "no": true, "off": true, "-1": true}
+
 // oddRate returns the error for a text that otherRate does not match.
 func oddRate(text string) error {
+	if noLimit[text] {
+		return errors.New("where there is no limit, action: allow stands instead of a rate; mode: off leaves this limit out")
+	}
 	count, period, _ := strings.Cut(text, "/")
 	if positive, ok := strings.CutPrefix(count, "-"); ok && isRate(positive+"/"+period) {
 		return fmt.Errorf("COUNT is above zero: write %s/%s, or to refuse everything action: deny instead of a rate", positive, period)
