@@ -92,6 +92,9 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	for i := range report.Findings {
+		report.Findings[i].Text = settings.Named(report.Findings[i].Text)
+	}
 	if err := ceiling.find(env, report, *limits); err != nil {
 		return fail(env, err)
 	}

@@ -300,6 +300,9 @@ func TestMistakesOfRedis(t *testing.T) {
 			t.Errorf("%s %s: exit %d, without %q:\n%s", row.environ, row.args, code, row.want, errs.String())
 		}
 	}
+	if out, errs, code := command("doctor", "--json", "--redis", "rediss://"+addr); code != exitError || !strings.Contains(out, "or write redis:// in place of rediss://") {
+		t.Errorf("doctor: exit %d:\n%s%s", code, out, errs)
+	}
 }
 
 // TestMistakeRedis: check says so where its address is that of a Redis.
