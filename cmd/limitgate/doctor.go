@@ -84,29 +84,39 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	client, err := proxy.NewRedisClient(ctx, &settings, slog.New(slog.DiscardHandler))
+	report, err := inspectStore(ctx, &settings, doctor.Options{DecisionTimeout: *decision, MeasureCPU: *measure != ""})
 	if err != nil {
 		return fail(env, err)
-	}
-	report, err := doctor.Inspect(ctx, doctor.Options{Store: client.Options, DecisionTimeout: *decision, MeasureCPU: *measure != ""})
-	if err != nil {
-		return fail(env, err)
-	}
-	for i := range report.Findings {
-		report.Findings[i].Text = settings.Named(report.Findings[i].Text)
 	}
 	if err := ceiling.find(env, report, *limits); err != nil {
 		return fail(env, err)
-	}
-	if report.Verdict == doctor.SeverityFail {
-		if err := checkNoLimitgate(ctx, client.Options.Addrs); err != nil {
-			return fail(env, fmt.Errorf("doctor: %w", err))
-		}
 	}
 	if err := writeMeasured(report, *measure, settings.UsesRedisTLS(), time.Now()); err != nil {
 		return fail(env, err)
 	}
 	return printReport(env, report, *asJSON)
+}
+
+// inspectStore inspects the store of the settings. It returns an error if that is a limitgate.
+func inspectStore(ctx context.Context, settings *config.Settings, opts doctor.Options) (*doctor.Report, error) {
+	client, err := proxy.NewRedisClient(ctx, settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	opts.Store = client.Options
+	report, err := doctor.Inspect(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if report.Verdict == doctor.SeverityFail {
+		if err := checkNoLimitgate(ctx, client.Options.Addrs); err != nil {
+			return nil, fmt.Errorf("doctor: %w", err)
+		}
+	}
+	for i := range report.Findings {
+		report.Findings[i].Text = settings.Named(report.Findings[i].Text)
+	}
+	return report, nil
 }
 
 // printReport prints a report, and returns the exit code.
