@@ -93,8 +93,8 @@ func TestConfirmRefuses(t *testing.T) {
 	s.push(tableLimits(t, "acme: {plan: free}, beta: {plan: gold}"), "ann")
 	s.controlPlane("--audit-bucket", auditBucket)
 	for _, row := range []struct{ body, want string }{
-		{`{"plan":"nope"}`, "the limits would be invalid: "},
-		{`no JSON`, "the limits would be invalid: "},
+		{`{"plan":"nope"}`, "the limits of the table would be invalid: "},
+		{`no JSON`, "the limits of the table would be invalid: "},
 	} {
 		s.byHand("acme", row.body)
 		if stdout, stderr, code := s.confirm("y\n", "acme"); code != 1 || !strings.Contains(stderr, row.want) {

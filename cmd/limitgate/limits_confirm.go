@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane"
 	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane/table"
@@ -97,24 +96,7 @@ func (t *tableArgs) confirming(e *audit.Entry) (c table.Change, err error) {
 	if len(table.Differences(now.Body, c.After)) == 0 {
 		return c, fmt.Errorf("the content of %s that was written by hand changes no limit: there is nothing to confirm", e.Key)
 	}
-	return c, t.usable(c)
-}
-
-// usable returns an error if limits that compile do not compile after a change.
-func (t *tableArgs) usable(c table.Change) error {
-	parts := t.live()
-	compile := func() error {
-		_, _, err := config.CompileParts(t.name, parts, t.opts)
-		return err
-	}
-	before := compile()
-	if parts[c.Key] = c.After; c.After == nil {
-		delete(parts, c.Key)
-	}
-	if err := compile(); err != nil && before == nil {
-		return fmt.Errorf("the limits would be invalid: %w", err)
-	}
-	return nil
+	return c, t.breaks(t.compiles(t.after([]table.Change{c})))
 }
 
 // live returns the bodies of the items that are not deleted, and in a table those that proxies can use.

@@ -150,6 +150,9 @@ func (t *tableArgs) show(env *environment, changes []table.Change) {
 			fmt.Fprintf(env.stdout, "%s differs and stays: the file is not complete_for %s\n", table.KeyShared, config.PartShared)
 		}
 	}
+	if err := t.compiles(t.live()); t.table != nil && err != nil && len(t.live()) > 0 {
+		printMistakes(env.stderr, "limitgate limits: "+t.name+" has items that proxies cannot use:", err)
+	}
 	printLoosened(env.stdout, t.loosened(changes), env.coloured())
 	if t.table == nil {
 		changes = slices.Clone(changes)
@@ -171,15 +174,12 @@ func ofFile(key string) string {
 	return config.PartShared
 }
 
-// loosened returns a line for each limit that changes loosen; none if the limits before
-// or after do not compile.
+// loosened returns a line for each limit that changes loosen, of the items that proxies can use; none if there are no limits
+// before, or these cannot be used.
 func (t *tableArgs) loosened(changes []table.Change) []string {
-	before, _, err := config.CompileParts(t.name, t.live(), t.opts)
-	if err != nil {
-		return nil
-	}
-	after, _, err := config.CompileParts(t.name, t.after(changes), t.opts)
-	if err != nil {
+	before, _ := t.proxied(t.live())
+	after, _ := t.proxied(t.after(changes))
+	if before == nil || after == nil {
 		return nil
 	}
 	var tenants []string
@@ -255,16 +255,21 @@ func (t *tableArgs) recheck(ctx context.Context, changes []table.Change) (usable
 	}
 	t.items = items
 	broken := t.compiles(t.after(changes))
-	if broken != nil && t.compiles(t.live()) == nil {
-		return false, fmt.Errorf("nothing is written: the limits of the table would be invalid: %w", broken)
+	if added := t.breaks(broken); added != nil {
+		return false, fmt.Errorf("nothing is written: %w", added)
 	}
-	return broken == nil, nil // limits that do not compile may be corrected step by step
+	return broken == nil, nil
 }
 
-// compiles returns the error of compiling parts, or nil.
-func (t *tableArgs) compiles(parts map[string]json.RawMessage) error {
-	_, _, err := config.CompileParts(t.name, parts, t.opts)
-	return err
+// breaks returns an error if limits have mistakes that those of the table do not have. Broken is the error of compiling them.
+func (t *tableArgs) breaks(broken error) error {
+	if broken == nil {
+		return nil
+	}
+	if added := newMistakes(t.compiles(t.live()), broken); added != nil {
+		return fmt.Errorf("the limits of the table would be invalid: %w", added)
+	}
+	return nil
 }
 
 // conflict returns an ErrConflict with the current version and actor of an item.

@@ -215,10 +215,13 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 	}
 	changes := t.changes()
 	t.show(env, changes)
-	if len(changes) > 0 {
-		return exitDenied
+	if len(changes) == 0 {
+		return exitOK
 	}
-	return exitOK
+	if err := t.breaks(t.compiles(t.after(changes))); err != nil {
+		printMistakes(env.stderr, "limitgate limits diff: limits push would write nothing:", err)
+	}
+	return exitDenied
 }
 
 func runPull(ctx context.Context, env *environment, args []string) int {
