@@ -209,6 +209,13 @@ func differences(was, is *Limit) (all []string) {
 	if was.describeWhen() == is.describeWhen() && !slices.Equal(was.When(), is.When()) {
 		all = append(all, "when of other values")
 	}
+	if len(all) == 0 && was.layer != is.layer {
+		to := "is that of the plan again"
+		if is.layer == layerOverride {
+			to = "is an override now"
+		}
+		all = append(all, to)
+	}
 	if len(all) == 0 && (!alike(was, is) || was.Params != is.Params) {
 		all = append(all, "other declared values or options")
 	}

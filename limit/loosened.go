@@ -18,7 +18,7 @@ import (
 // their plan's limits, all plans and the shared limits.
 func Loosened(before, after *Set, tenants []string) (lines []string) {
 	lines = loosenedOf("", before.defaultPlan.shared(), after.defaultPlan.shared())
-	lines = append(lines, loosenedPlaces("", before.defaultPlan.shared(), after.defaultPlan.shared(), after.defaultPlan.shared())...)
+	lines = append(lines, loosenedPlaces("", before.defaultPlan.shared(), after.defaultPlan.shared(), after.defaultPlan.shared(), false)...)
 	switch was, is := before.defaultPlan, after.defaultPlan; {
 	case was.plan != "" && is.plan == "":
 		lines = append(lines, fmt.Sprintf("default_plan %s -> none: a tenant that is not listed has only the shared limits", was.plan))
@@ -35,9 +35,9 @@ func Loosened(before, after *Set, tenants []string) (lines []string) {
 	for _, tenant := range slices.Compact(named) {
 		was, is := before.rules(tenant), after.rules(tenant)
 		if was.plan == is.plan {
-			what, overrides := "tenant "+tenant+": ", is.overridden(is)
+			what := "tenant " + tenant + ": "
 			lines = append(lines, loosenedOf(what, was.overridden(is), is.overridden(was))...)
-			lines = append(lines, loosenedPlaces(what, was.sorted(), is.sorted(), overrides)...)
+			lines = append(lines, loosenedPlaces(what, was.sorted(), is.sorted(), is.sorted(), true)...)
 			continue
 		}
 		plan := is.plan
@@ -51,7 +51,7 @@ func Loosened(before, after *Set, tenants []string) (lines []string) {
 
 // loosenedRulesets compares two rulesets without their shared limits.
 func loosenedRulesets(what string, was, is *ruleset) []string {
-	return append(loosenedOf(what, was.ownLimits(), is.ownLimits()), loosenedPlaces(what, was.sorted(), is.sorted(), is.ownLimits())...)
+	return append(loosenedOf(what, was.ownLimits(), is.ownLimits()), loosenedPlaces(what, was.sorted(), is.sorted(), is.ownLimits(), false)...)
 }
 
 // overridden returns the limits of a tenant that it overrides in r, or in other if both are of one
@@ -88,29 +88,58 @@ func (r *ruleset) sorted() []*Limit {
 // loosenedOf compares limits by their ids.
 func loosenedOf(what string, before, after []*Limit) (lines []string) {
 	for _, was := range before {
-		if was.Mode != ModeEnforce || was.Action == ActionAllow && withID(after, was.ID) == nil {
-			continue
-		}
-		is := withID(after, was.ID)
-		switch {
-		case is == nil:
-			lines = append(lines, fmt.Sprintf("%s%s %s -> none", what, was.ID, was.Describe()))
-		case is.enforcedIn() < was.enforcedIn():
-			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.DescribeMode(), is.DescribeMode()))
-		case admitsMore(is, was):
-			lines = append(lines, fmt.Sprintf("%s%s %s -> %s", what, was.ID, was.Describe(), is.Describe()))
-		case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
-			lines = append(lines, fmt.Sprintf("%s%s on_error %s -> %s", what, was.ID, was.OnError, is.OnError))
-		case !alike(was, is) && !onlyDeniesMissing(is, was):
-			lines = append(lines, fmt.Sprintf("%s%s may admit more: %s", what, was.ID, strings.Join(differences(was, is), ", ")))
+		if text := loosening(was, withID(after, was.ID)); text != "" {
+			lines = append(lines, what+was.ID+" "+text)
 		}
 	}
 	for _, is := range after {
-		if is.Action == ActionAllow && withID(before, is.ID) == nil {
+		if is.Action == ActionAllow && is.Mode == ModeEnforce && withID(before, is.ID) == nil {
 			lines = append(lines, fmt.Sprintf("%s%s allows requests", what, is.ID))
 		}
 	}
 	return lines
+}
+
+// loosening describes how a limit admits more, or may, than the one that it was; "" if it does not. Is is nil for a limit that is removed.
+func loosening(was, is *Limit) string {
+	switch {
+	case is == nil && (was.Action == ActionAllow || was.Mode != ModeEnforce):
+		return ""
+	case is == nil:
+		return was.Describe() + " -> none"
+	case is.Action == ActionAllow:
+		return loosenedAllow(was, is)
+	case was.Action == ActionAllow || was.Mode != ModeEnforce:
+		return ""
+	case is.enforcedIn() < was.enforcedIn():
+		return was.DescribeMode() + " -> " + is.DescribeMode()
+	case admitsMore(is, was):
+		return was.Describe() + " -> " + is.Describe()
+	case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
+		return fmt.Sprintf("on_error %s -> %s", was.OnError, is.OnError)
+	case !alike(was, is) && !onlyDeniesMissing(is, was):
+		return "may admit more: " + strings.Join(differences(was, is), ", ")
+	}
+	return ""
+}
+
+// loosenedAllow is loosening for a limit that allows now.
+func loosenedAllow(was, is *Limit) string {
+	narrower := *is
+	narrower.when = was.when
+	switch {
+	case is.Mode != ModeEnforce && (was.Action == ActionAllow || was.Mode != ModeEnforce):
+		return ""
+	case is.Mode != ModeEnforce: // it neither counts nor allows
+		return was.DescribeMode() + " -> " + is.DescribeMode()
+	case was.Action != ActionAllow:
+		return was.Describe() + " -> allow"
+	case is.enforcedIn() > was.enforcedIn():
+		return was.DescribeMode() + " -> " + is.DescribeMode()
+	case !alike(was, is) && !(alike(was, &narrower) && is.within(was)):
+		return "may admit more: " + strings.Join(differences(was, is), ", ")
+	}
+	return ""
 }
 
 // alike reports whether two limits count the same requests in the same buckets.
