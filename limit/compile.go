@@ -89,9 +89,11 @@ type compiler struct {
 	notedGroup   bool     // an allow of another group has its note
 	ordinals     map[string]int
 	tied         map[entry]bool // limits already reported as ties with an earlier one
+	// reportedLevels are the numbers of limits, more than maxLevels, that were reported of each plan.
+	reportedLevels map[string]int
 	// lifted are the pairs of limits of which warnLifted has warned, and comparedOverrides how many it
 	// has compared.
-	lifted            map[[3]string]bool
+	lifted            map[[3]string]*lifting
 	comparedOverrides int
 
 	undecided        []*Limit // without on_error, of the strict rules

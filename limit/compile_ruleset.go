@@ -38,6 +38,7 @@ func (c *compiler) compileRulesets() {
 			}
 		})
 	}
+	c.countLifted()
 	c.set.tenants = &tenantIndex{base: c.tenants, len: len(c.tenants)}
 	c.checkTenantConditions()
 }
@@ -181,14 +182,34 @@ func (c *compiler) warnLifted(tenant *TenantSpec, p *plan, limits []*Limit) {
 			}
 			pair := [3]string{a.Plan, a.ID, b.ID}
 			lost, cure := liftedBy(a, b, withID(p.limits, a.ID))
-			if lost == "" || c.lifted[pair] {
+			if lost == "" {
+				continue
+			}
+			if known := c.lifted[pair]; known != nil {
+				known.more++
 				continue
 			}
 			if c.lifted == nil {
-				c.lifted = map[[3]string]bool{}
+				c.lifted = map[[3]string]*lifting{}
 			}
-			c.lifted[pair] = true
 			c.warn(a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, "the override of %s takes the place of %s too, which then %s: %s", Quote(a.ID), Quote(b.ID), lost, cure)
+			c.lifted[pair] = &lifting{warning: len(c.warnings) - 1}
+		}
+	}
+}
+
+// lifting is the warning of a pair of limits, and for how many more tenants it holds.
+type lifting struct{ warning, more int }
+
+// countLifted adds to the warnings of warnLifted for how many more tenants they hold.
+func (c *compiler) countLifted() {
+	for _, l := range c.lifted {
+		switch l.more {
+		case 0:
+		case 1:
+			c.warnings[l.warning].Text += "; it is the same for 1 more tenant"
+		default:
+			c.warnings[l.warning].Text += fmt.Sprintf("; it is the same for %d more tenants", l.more)
 		}
 	}
 }

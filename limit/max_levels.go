@@ -42,9 +42,13 @@ func (c *compiler) checkLevels(r *ruleset, line int) {
 		return // as for most files
 	}
 	met, upTo := c.meetings.of(r)
-	if len(met) <= c.maxLevels {
+	if len(met) <= max(c.maxLevels, c.reportedLevels[r.plan]) { // a tenant has the mistake of its plan
 		return
 	}
+	if c.reportedLevels == nil {
+		c.reportedLevels = map[string]int{}
+	}
+	c.reportedLevels[r.plan] = len(met)
 	if upTo {
 		c.fail(line, "max_levels", "one request could meet up to %d enforced limits, more than max_levels (%d); these are too many to find the true number: merge some, or raise max_levels", len(met), c.maxLevels)
 		return
