@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -29,6 +28,12 @@ const (
 // without it.
 var errNoSecret = errors.New("agree on secret: the store answers and has none yet; this proxy makes one within seconds, unless another one knows it from before")
 
+// refusedSecret is errNoSecret of a store that refuses to keep one, with its reply.
+type refusedSecret struct{ reply error }
+
+func (e refusedSecret) Error() string   { return e.reply.Error() }
+func (e refusedSecret) Unwrap() []error { return []error{e.reply, errNoSecret} }
+
 // errSecret is returned if secretKey holds no secret.
 var errSecret = errors.New("agree on secret: the key " + secretKey + " holds something else than proxies write: delete it, or set --privacy-ip-secret-file")
 
@@ -46,10 +51,11 @@ func (s *Store) agreeAtOnce(ctx context.Context, t *topology) error {
 	return err
 }
 
-// noteRefusal keeps the error of a node that refuses to store the secret, as the reason why there is none.
+// noteRefusal keeps the error of a node that has no memory left for the secret, as the reason why there is none. One that refuses
+// writes for another reason refuses readSecret, too.
 func (s *Store) noteRefusal(err error) {
 	s.refused = nil
-	if RefusesWrites(err) != "" {
+	if err != nil && kindOf(err) == KindOOM {
 		s.refused = err
 	}
 }
@@ -67,7 +73,10 @@ func (s *Store) agreeLate(ctx context.Context, t *topology) error {
 			s.secretless = time.Now()
 		}
 		if time.Since(s.secretless) < s.opts.ReloadInterval+secretRefresh {
-			return cmp.Or(s.refused, errNoSecret)
+			if s.refused != nil {
+				return refusedSecret{s.refused}
+			}
+			return errNoSecret
 		}
 		secret, err = s.agree(ctx, t, s.opts.Secret)
 		s.noteRefusal(err)

@@ -111,6 +111,23 @@ func TestSecretAgreedLate(t *testing.T) {
 			return len(first.secrets) == 2 && first.secrets[1] == "b"
 		})
 	})
+	for setting, refusing := range map[string][3]string{"maxmemory": {"1", "0", "OOM "}, "min-replicas-to-write": {"1", "0", "NOREPLICAS "}} {
+		t.Run(setting, func(t *testing.T) {
+			node := redistest.Start(t, "--maxmemory-policy", "noeviction")
+			node.CLI(t, "CONFIG", "SET", setting, refusing[0])
+			proxy := openLate(t, node.Addr, "a", time.Second)
+			// The reason is the reply of the node, while the proxy waits for others, too.
+			waits := time.Now().Add(5 * time.Second)
+			redistest.Eventually(t, 20*time.Second, "a wait for others", func() bool {
+				if err := proxy.store.Ping(t.Context()); !strings.Contains(err.Error(), refusing[2]) {
+					t.Fatal(err)
+				}
+				return time.Now().After(waits)
+			})
+			node.CLI(t, "CONFIG", "SET", setting, refusing[1])
+			proxy.expect(t, "a")
+		})
+	}
 	t.Run("none", func(t *testing.T) {
 		node, addr := downAddr(t)
 		second, third := openLate(t, addr, "b", time.Second), openLate(t, addr, "c", time.Second)

@@ -34,7 +34,7 @@ type Store struct {
 
 	secret     atomic.Pointer[[]byte] // the agreed secret
 	secretKept atomic.Int64           // time of the last prolongation, in seconds
-	refused    error                  // of the node that did not store the secret, if it refuses writes; only Open and Run use it
+	refused    error                  // of the node that had no memory left for the secret; only Open and Run use it
 	secretless time.Time              // since when the store has been seen without a secret; only Run uses it
 	// reached is closed after the first fetch of a topology.
 	reached chan struct{}

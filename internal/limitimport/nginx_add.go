@@ -141,20 +141,6 @@ func (n *nginx) remarkPatterns(sites []*site) {
 	}
 }
 
-// remarkShared remarks on zones with several limits, whose requests share units in nginx.
-func (n *nginx) remarkShared(all []*layout) {
-	for _, l := range all {
-		for _, z := range l.zones {
-			lines := slices.Clone(l.counted[z.zone])
-			if len(lines) < 2 {
-				continue
-			}
-			slices.Sort(lines)
-			n.remark(lines[0], "all requests that nginx counts by zone %s share its units; here %d kinds of them have units of their own (limit_req on %s), so that they admit more together; where that matters, give each a part of the rate", limit.Shorten(z.zone), len(lines), listOfLines(lines))
-		}
-	}
-}
-
 // remarkAnswering remarks once on what answers some requests of limits before they count.
 func (n *nginx) remarkAnswering() {
 	limited := map[*nginxContext]bool{} // contexts with imported limit_req, and those around them

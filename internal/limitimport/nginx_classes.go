@@ -158,7 +158,7 @@ func (l *layout) hasPlaceFor(z *zoneLimit, areas []*area) bool {
 
 // newLayout returns a layout without limits.
 func (n *nginx) newLayout(zones []*zoneLimit, sites []*site) *layout {
-	l := &layout{n: n, zones: zones, byZone: map[string]*zoneLimit{}, parts: partsOf(zones), hosts: len(sites) > 1, counted: map[string][]int{}}
+	l := &layout{n: n, zones: zones, byZone: map[string]*zoneLimit{}, parts: partsOf(zones), hosts: len(sites) > 1, counted: map[string][]zoneKind{}}
 	for _, z := range zones {
 		l.byZone[z.zone] = z
 	}

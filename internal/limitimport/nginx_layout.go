@@ -16,9 +16,9 @@ type layout struct {
 	hosts   bool // there are sites with a host
 	pads    bool // conditions on all paths stand where a limit could be as specific as another one
 	limits  []laid
-	at      map[spot][]int   // the limits of a spot
-	labels  []*area          // those that limits have a condition on
-	counted map[string][]int // the lines of the limits of a zone, but for those of parts
+	at      map[spot][]int        // the limits of a spot
+	labels  []*area               // those that limits have a condition on
+	counted map[string][]zoneKind // where the limits of a zone count, but for those of parts
 }
 
 // laid is a limit of a layout.
@@ -60,7 +60,7 @@ var errTooLarge = errors.New("there are too many zones, locations and exempt add
 
 // settleAll makes the limits for all areas of sites.
 func (l *layout) settleAll(sites []*site) error {
-	l.at, l.counted = map[spot][]int{}, map[string][]int{}
+	l.at, l.counted = map[spot][]int{}, map[string][]zoneKind{}
 	l.limits, l.labels = nil, nil
 	hostless := 0 // limits without a host
 	for i, s := range sites {
@@ -110,7 +110,7 @@ func (l *layout) settle(a *area, p int) error {
 		own.burst, own.shadow = u.burst+1, u.dry
 		l.add(a, p, laid{imported: own, origin: origin{z.zone, u.burst}, lifts: -1})
 		if p == noPart {
-			l.counted[z.zone] = append(l.counted[z.zone], u.request.line)
+			l.counted[z.zone] = append(l.counted[z.zone], zoneKind{u.request.line, a.host, a.pattern + a.label})
 		}
 	}
 	return nil
