@@ -25,18 +25,18 @@ func (c *compiler) allowNotes() (notes []*allowNote) {
 		}
 		var counting []string
 		var first *Limit
-		otherLevel := false // a limit of another group alone is meant to count what a allows
 		for _, b := range c.set.Limits {
 			if rivals.compared++; rivals.compared > mostCompared {
 				return notes
 			}
 			if c.countsAllowed(a, b) && !slices.Contains(counting, Quote(b.ID)) && !rivals.replace(b, a) && !rivals.replace(a, b) {
 				counting = append(counting, Quote(b.ID))
-				first = cmp.Or(first, b)
-				otherLevel = otherLevel || !slices.Equal(a.Level(), b.Level())
+				if !slices.Equal(a.Level(), b.Level()) { // a limit of another group alone is meant to count what a allows
+					first = cmp.Or(first, b)
+				}
 			}
 		}
-		if n := len(counting); otherLevel {
+		if n := len(counting); first != nil {
 			others := ""
 			if n > mostCounting {
 				counting, others = counting[:mostCounting], " and "+countOthers(n-mostCounting)
@@ -68,10 +68,10 @@ func addAllowNote(notes []*allowNote, note *allowNote) []*allowNote {
 
 // write writes the note, at the line of its first limit.
 func (n *allowNote) write(c *compiler) {
-	name, lifts, each := Quote(n.of[0].ID), "lifts the limits of its level alone, and what it allows counts for", ""
+	name, lifts, each := Quote(n.of[0].ID), "lifts the limits of its level and group alone, and what it allows counts for", ""
 	if more := len(n.of) - 1; more > 0 {
 		name += " and " + countOthers(more)
-		lifts, each = "lift the limits of their level alone, and what they allow counts for", ", for each of them,"
+		lifts, each = "lift the limits of their level and group alone, and what they allow counts for", ", for each of them,"
 	}
 	c.note(n.of[0].Line, "action", "%s %s %s. %s; otherwise%s %s", name, lifts, n.counting, c.ifMeant(n.of[0]), each, n.cure)
 }

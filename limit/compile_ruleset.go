@@ -176,12 +176,13 @@ func (c *compiler) warnLifted(tenant *TenantSpec, p *plan, limits []*Limit) {
 		if a.Tenant == "" || a.Mode == ModeOff || a.broken {
 			continue
 		}
+		overridden := withID(p.limits, a.ID)
 		for _, b := range limits {
 			if c.comparedOverrides++; c.comparedOverrides > mostCompared {
 				return
 			}
 			pair := [3]string{a.Plan, a.ID, b.ID}
-			lost, cure := liftedBy(a, b, withID(p.limits, a.ID))
+			lost, cure := liftedBy(a, b, overridden)
 			if lost == "" {
 				continue
 			}
@@ -217,18 +218,21 @@ func (c *compiler) countLifted() {
 // liftedBy says what a limit of the plan does not do for the tenant, since the override of another one takes its place, and what to
 // write; "" if the overridden limit did so before, or the tenant loses nothing.
 func liftedBy(override, of, overridden *Limit) (lost, cure string) {
-	watches := of.Mode == ModeShadow && override.Mode == ModeEnforce
-	switch {
-	case of.Tenant != "" || !takesPlace(override, of) || takesPlace(overridden, of) && overridden.Mode == override.Mode:
+	if of.Tenant != "" || !takesPlace(override, of) || takesPlace(overridden, of) && overridden.Mode == override.Mode {
 		return "", ""
-	case !watches && (len(of.when) == 0 || override.Mode != of.Mode) || override.Action == of.Action && of.Action != ActionLimit || override.Action == ActionDeny:
+	}
+	switch {
+	case of.Mode == ModeShadow && override.Mode == ModeEnforce:
+		if of.Action != ActionLimit {
+			return "", ""
+		}
+		lost = "watches nothing of the tenant"
+	case len(of.when) == 0, of.Mode != override.Mode, override.Action == ActionDeny, override.Action == ActionAllow && of.Action == ActionAllow:
 		return "", ""
 	case of.Action == ActionAllow:
 		return "allows nothing of the tenant", fmt.Sprintf("override it as well, with %s: {action: allow}", of.ID)
-	case of.Action == ActionDeny && !watches:
+	case of.Action == ActionDeny:
 		lost = "denies nothing of the tenant"
-	case watches:
-		lost = "watches nothing of the tenant"
 	default:
 		lost = "does not count for the tenant"
 	}

@@ -124,15 +124,18 @@ func (c *compiler) warnLeases() {
 	}
 	compared := 0
 	for _, a := range c.set.Limits {
-		if a.Lease.On && a.MostLeased(1) == 0 {
+		if !a.Lease.On || a.Mode == ModeOff {
+			continue
+		}
+		switch most := a.MostLeased(1); {
+		case most == 0:
 			c.warn(a.Line, "lease", "%s has one without effect: a proxy leases at most a twentieth of a bucket, which for %d units is less than one. Remove it, or give the bucket %d units or more", Quote(a.ID), a.Params.Capacity, leasedPart)
 			continue
-		}
-		if !a.Lease.On || !a.callsTenantSlot() {
-			continue
-		}
-		if most := a.MostLeased(1); a.Lease.Size > most {
+		case a.Lease.Size > most:
 			c.note(a.Line, "lease.size", "of a bucket of %d units a proxy leases at most a twentieth, %d, and not %d", a.Params.Capacity, most, a.Lease.Size)
+		}
+		if !a.callsTenantSlot() {
+			continue
 		}
 		for _, b := range c.set.Limits {
 			if compared++; compared > mostCompared {

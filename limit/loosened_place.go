@@ -1,34 +1,82 @@
 package limit
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
-// loosenedPlaces describes limits that do not decide requests any more, since one of takers does so in their place, which admits more.
-// Before and after are all limits that may count one request; takers are some of those after the change. Those of a tenant are
-// compared as far as one of them is an override: the rest is compared with the plan.
-func loosenedPlaces(what string, before, after, takers []*Limit, ofTenant bool) (lines []string) {
-	compared := 0
-	for _, taker := range takers {
-		if taker.Mode != ModeEnforce {
-			continue
+// maxPlaces bounds the pairs of limits of one group that are compared: a file has few limits at one level, unless it is made to have many.
+const maxPlaces = 1_000_000
+
+// places adds limits that do not decide requests any more, since another one, taker, does so in their place, which admits more. Before and after
+// are all limits that may count one request. About reports whether a pair of limits, each as it was and is, is looked for; of the taker
+// there may be none before. Places reports whether limits differ.
+func (c *loosened) places(what string, before, after []*Limit, about func(taker, taking, was, is *Limit) bool) (changed bool) {
+	if c.cut {
+		return true
+	}
+	was := byID(before)
+	differing := map[string]bool{}
+	groups, changes := map[string][]*Limit{}, map[string][]*Limit{} // all limits by their groups, and those that differ
+	for _, is := range after {
+		key := is.groupKey()
+		groups[key] = append(groups[key], is)
+		if w := was[is.ID]; w == nil || !c.same(w, is) {
+			differing[is.ID] = true
+			changes[key] = append(changes[key], is)
 		}
-		taking := withID(before, taker.ID)
-		for _, was := range before {
-			if compared++; compared > mostCompared {
-				return append(lines, fmt.Sprintf("%smore limits may take the place of others than are compared", what))
-			}
-			is := withID(after, was.ID)
-			if is == nil || was.ID == taker.ID || was.Mode != ModeEnforce || is.Mode != ModeEnforce || ofTenant && !overrides(taker, taking, was, is) {
-				continue
-			}
-			if taker.standsFor(is) && taker.admitsMoreThan(was) && !(taking.isEnforced() && taking.standsFor(was)) && !(taker.isNewAllow(taking) && was.Action == ActionLimit) {
-				lines = append(lines, fmt.Sprintf("%s%s (%s) takes the place of %s (%s)", what, taker.ID, taker.Describe(), is.ID, is.Describe()))
+	}
+	if len(differing) == 0 {
+		return len(before) != len(after)
+	}
+	of := byID(after)
+	for _, taker := range after {
+		if c.cut {
+			break
+		}
+		rivals := changes[taker.groupKey()]
+		if differing[taker.ID] {
+			rivals = groups[taker.groupKey()]
+		}
+		for _, is := range rivals {
+			c.place(what, taker, was[taker.ID], was[is.ID], is, about)
+		}
+		for _, id := range taker.Replaces {
+			if is := of[id]; is != nil && is.groupKey() != taker.groupKey() && (differing[taker.ID] || differing[id]) {
+				c.place(what, taker, was[taker.ID], was[id], is, about)
 			}
 		}
 	}
-	return lines
+	return true
+}
+
+// place adds a limit, was and is, if taker, which was taking, decides requests in its place and did not before, and admits more.
+func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(taker, taking, was, is *Limit) bool) {
+	if c.compared++; c.compared > maxPlaces {
+		c.cut = true
+		return
+	}
+	if taker.ID == is.ID || !taker.isEnforced() || !was.isEnforced() || !is.isEnforced() || !about(taker, taking, was, is) {
+		return
+	}
+	before := taking.isEnforced() && taking.enforcedIn() >= taker.enforcedIn() && taking.standsFor(was)
+	if before || !taker.standsFor(is) || !taker.admitsMoreThan(was) || taker.isNewAllow(taking) && was.Action == ActionLimit {
+		return
+	}
+	c.add("%s%s (%s) takes the place of %s (%s)", what, taker.ID, taker.Describe(), is.ID, is.Describe())
+}
+
+// same reports whether two limits decide the same.
+func (c *loosened) same(a, b *Limit) bool {
+	if a.layer != b.layer {
+		return false
+	}
+	pair := [2]*Limit{a, b}
+	same, known := c.known[pair]
+	if !known {
+		same = alike(a, b) && a.Mode == b.Mode && a.share == b.share && a.Params == b.Params && a.FixedCost == b.FixedCost && a.MaxCost == b.MaxCost && a.OnError == b.OnError
+		if a.layer != layerOverride { // all tenants of a plan share it
+			c.known[pair] = same
+		}
+	}
+	return same
 }
 
 // overrides reports whether any of limits, which may be nil, is an override.
@@ -38,7 +86,7 @@ func overrides(limits ...*Limit) bool {
 
 // standsFor reports whether l decides requests in place of another limit.
 func (l *Limit) standsFor(other *Limit) bool {
-	return takesPlace(l, other) || slices.Contains(l.Replaces, other.ID) && canMeet(l, other)
+	return takesPlace(l, other) || slices.Contains(l.Replaces, other.ID) && canMeet(l, other) && !takesPlace(other, l)
 }
 
 // isEnforced reports whether there is a limit, and it is enforced.
@@ -56,7 +104,7 @@ func (l *Limit) admitsMoreThan(other *Limit) bool {
 		return l.Action != ActionDeny
 	case other.Action == ActionAllow || l.Action == ActionDeny:
 		return false
-	case l.Action == ActionAllow:
+	case l.Action == ActionAllow, l.OnError == OnErrorOpen && other.OnError != OnErrorOpen, l.Params.Algorithm != other.Params.Algorithm:
 		return true
 	}
 	return !slices.Equal(l.Level(), other.Level()) || admitsMore(l, other)

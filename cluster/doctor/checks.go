@@ -184,8 +184,10 @@ func (r *Report) checkProbes() {
 				return SeverityOK, yes
 			case o.failed():
 				return SeverityFail, refused(no, o)
+			case o == "":
+				return SeverityNote, "not tried, because of what else is wrong"
 			}
-			return SeverityNote, "not tried, because of what else is wrong"
+			return SeverityOK, ""
 		})
 	}
 	optional := func(check string, severity Severity, no string, of func(*Probes) Outcome) {

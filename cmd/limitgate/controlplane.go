@@ -153,9 +153,7 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	if other := otherKey(items); other != "" {
 		return nil, fmt.Errorf("--table: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases", o.table, config.Quote(other))
 	}
-	if err := p.addRelay(ctx); err != nil {
-		return nil, err
-	}
+	p.addRelay(ctx)
 	p.addDigests()
 	p.addSweeper()
 	if o.bucket != "" {
@@ -182,19 +180,18 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	return p, nil
 }
 
-func (p *plane) addRelay(ctx context.Context) error {
+func (p *plane) addRelay(ctx context.Context) {
 	changes := dynamo.NewChanges(p.stream, dynamo.NewShardLocks(p.aws, p.options.leases, "relay"), p.log)
 	handler := &controlplane.Handler{Publish: dynamo.NewTopic(p.aws, p.options.topic), Items: p.limits, Log: p.log}
 	if p.options.poison != "" {
 		letters := dynamo.NewDeadLetters(p.aws, p.options.poison)
-		if err := letters.Check(ctx); err != nil {
-			return fmt.Errorf("--dead-letters: %w", err)
+		if err := letters.Check(ctx); err != nil { // SQS says so, too, of one that it lets this role only send to
+			p.log.Warn("the queue of --dead-letters does not exist, or may only be sent to", "error", err)
 		}
 		handler.DeadLetter = letters.Send
 	}
 	relay := controlplane.Relay{Stream: changes, Handler: handler, Log: p.log}
 	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
-	return nil
 }
 
 func (p *plane) addDigests() {

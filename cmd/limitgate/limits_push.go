@@ -118,8 +118,9 @@ func (t *tableArgs) confirmed(env *environment, changes []table.Change) bool {
 		for i := range changes {
 			kinds[changes[i].Kind()]++
 		}
+		loosened, _ := t.loosened(changes)
 		fmt.Fprintf(env.stdout, "%d to add, %d to change, %d to delete; %s loosened, or may be: the first lines name them\n",
-			kinds["add"], kinds["change"], kinds["delete"], areOrIs(len(t.loosened(changes)), "limit"))
+			kinds["add"], kinds["change"], kinds["delete"], areOrIs(len(loosened), "limit"))
 	}
 	if len(changes) == 1 {
 		return asked(env, "Write this item?")
@@ -150,10 +151,11 @@ func (t *tableArgs) show(env *environment, changes []table.Change) {
 			fmt.Fprintf(env.stdout, "%s differs and stays: the file is not complete_for %s\n", table.KeyShared, config.PartShared)
 		}
 	}
-	if err := t.compiles(t.live()); t.table != nil && err != nil && len(t.live()) > 0 {
-		printMistakes(env.stderr, "limitgate limits: "+t.name+" has items that proxies cannot use:", err)
+	loosened, unusable := t.loosened(changes)
+	if unusable != nil && len(t.live()) > 0 {
+		printMistakes(env.stderr, "limitgate limits: "+t.name+" has items that proxies cannot use:", unusable)
 	}
-	printLoosened(env.stdout, t.loosened(changes), env.coloured())
+	printLoosened(env.stdout, loosened, env.coloured())
 	if t.table == nil {
 		changes = slices.Clone(changes)
 		for i := range changes {
@@ -175,12 +177,12 @@ func ofFile(key string) string {
 }
 
 // loosened returns a line for each limit that changes loosen, of the items that proxies can use; none if there are no limits
-// before, or these cannot be used.
-func (t *tableArgs) loosened(changes []table.Change) []string {
-	before, _ := t.proxied(t.live())
+// before, or these cannot be used. Unusable is the error of the items before that cannot.
+func (t *tableArgs) loosened(changes []table.Change) (lines []string, unusable error) {
+	before, unusable := t.proxied(t.live())
 	after, _ := t.proxied(t.after(changes))
 	if before == nil || after == nil {
-		return nil
+		return nil, unusable
 	}
 	var tenants []string
 	for i := range changes {
@@ -188,7 +190,7 @@ func (t *tableArgs) loosened(changes []table.Change) []string {
 			tenants = append(tenants, table.Name(changes[i].Key))
 		}
 	}
-	return limit.Loosened(before, after, tenants)
+	return limit.Loosened(before, after, tenants), unusable
 }
 
 // after returns the bodies of the table's items after changes.

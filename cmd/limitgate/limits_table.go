@@ -218,6 +218,9 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 	if len(changes) == 0 {
 		return exitOK
 	}
+	if t.table == nil {
+		return exitDenied // both files compile
+	}
 	if err := t.breaks(t.compiles(t.after(changes))); err != nil {
 		printMistakes(env.stderr, "limitgate limits diff: limits push would write nothing:", err)
 	}

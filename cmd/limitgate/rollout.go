@@ -211,7 +211,8 @@ func rolloutStart(ctx context.Context, env *environment, r *rolloutArgs) int {
 	}
 	would := r.compared(body)
 	fmt.Fprintf(env.stdout, "%s, on %g %% of the tenants, would change:\n", config.RevisionName(gate.Revision), gate.Percent)
-	printLoosened(env.stdout, r.loosened(would), env.coloured())
+	loosened, _ := r.loosened(would)
+	printLoosened(env.stdout, loosened, env.coloured())
 	printChanges(env.stdout, would, env.coloured())
 	if r.removesMore(env, would) || !r.sure(env) {
 		return exitError

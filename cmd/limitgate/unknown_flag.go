@@ -29,7 +29,8 @@ var flagAdvices = []flagAdvice{
 	{outputFlags, []string{"limits ", "edge", "edge ", "replay"}, "it writes to standard output: limitgate %s ... > FILE"},
 	{rowFlags, []string{"top", "denied"}, "write the number of rows alone: limitgate %s 20"},
 	{[]string{"--addr"}, []string{"replay"}, "--against HOST:PORT sends the requests to a running limitgate"},
-	{[]string{"--dry-run"}, []string{"limits push", "limits rollback"}, "limitgate limits diff shows what a push would change, and without --yes a question comes first"},
+	{[]string{"--dry-run"}, []string{"limits push"}, "limitgate limits diff shows what it would change"},
+	{[]string{"--dry-run"}, []string{"limits rollback", "limits confirm"}, "without --yes it shows what it would change, and asks"},
 	{[]string{"--version", "--revision"}, []string{"limits rollback"}, "--to takes the version"},
 	{[]string{"--audit", "--bucket"}, []string{"controlplane"}, "--audit-bucket names the bucket of the audit"},
 }

@@ -30,8 +30,8 @@ func NewDeadLetters(config aws.Config, url string) *DeadLetters {
 // checkTimeout bounds Check: a start does not wait for an SQS that does not answer.
 const checkTimeout = 5 * time.Second
 
-// Check returns an error if the queue does not exist. It returns nil if SQS does not answer or denies access: to look at a queue
-// and to send to it have different permissions.
+// Check returns an error if SQS says that the queue does not exist, which it says of one of another account, too, that it does not let the
+// caller look at. It returns nil if SQS does not answer or denies access.
 func (d *DeadLetters) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -20,6 +20,7 @@ type nginxContext struct {
 	divided  bool      // all its requests are those of blocks in it
 	returns  bool      // a return answers its requests, before limit_req count them
 	breaks   bool      // some requests pass by the return directives behind
+	broken   bool      // all of them do
 }
 
 // markOuter marks the outer context if all its requests are those of blocks like this one.

@@ -29,6 +29,7 @@ func (n *nginx) directive(words []nginxWord) {
 	case "return":
 		n.answers(line)
 	case "break":
+		n.context.broken = n.context.name != "if"
 		n.context.markBreak()
 	case "rewrite":
 		n.redirects(words)
@@ -105,6 +106,8 @@ func (n *nginx) zone(words []nginxWord) {
 func (n *nginx) answers(line int) {
 	c := n.context
 	switch {
+	case c.broken: // it never runs
+		return
 	case c.breaks:
 		n.answering = append(n.answering, answering{c, line})
 		return

@@ -100,11 +100,10 @@ func (f *clientUsers) read() (*users.Set, error) {
 		return nil, fmt.Errorf("read users: %w", err)
 	}
 	set, err := users.Parse(content)
-	if kind, _ := config.KindOf(content); err != nil && kind != "" {
-		return nil, fmt.Errorf("read users: %s is %s: a file of users has a line for each, such as user acme on #HASH ~acme +@check", config.Quote(f.settings.Users), kind)
-	}
 	if err == nil {
 		err = f.check(set)
+	} else if kind, _ := config.KindOf(content); kind != "" {
+		return nil, fmt.Errorf("read users: %s is %s: a file of users has a line for each, such as user acme on #HASH ~acme +@check", config.Quote(f.settings.Users), kind)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read users: %w", users.Placed(f.settings.Users, err))

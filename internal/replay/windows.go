@@ -49,7 +49,8 @@ func (w *windows) add(bucket string, at time.Time) {
 	w.total++
 }
 
-// beginOf returns the beginning of the window that holds a time, in which a limit counts, too: one of the calendar, or aligned to the epoch.
+// beginOf returns the beginning of the window that holds a time: one of the calendar, or aligned to the epoch, as those of the limit. All
+// tenants have the windows of one limit, though an override may have another timezone.
 func (w *windows) beginOf(at time.Time) time.Time {
 	now := at.UnixMicro()
 	if w.bounds != nil {

@@ -1,0 +1,83 @@
+package limit
+
+import (
+	"fmt"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit/bucket"
+)
+
+// loosening describes how a limit admits more, or may, than the one that it was; "" if it does not. Is is nil for a limit that is removed.
+func loosening(was, is *Limit) string {
+	switch {
+	case is == nil && (was.Action == ActionAllow || was.Mode != ModeEnforce):
+		return ""
+	case is == nil:
+		return was.Describe() + " -> none"
+	case is.Action == ActionAllow:
+		return loosenedAllow(was, is)
+	case was.Action == ActionAllow || was.Mode != ModeEnforce:
+		return ""
+	case is.enforcedIn() < was.enforcedIn():
+		return was.DescribeMode() + " -> " + is.DescribeMode()
+	case admitsMore(is, was):
+		return was.Describe() + " -> " + is.Describe()
+	case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
+		return fmt.Sprintf("on_error %s -> %s", was.OnError, is.OnError)
+	case !alike(was, is) && !onlyDeniesMissing(is, was):
+		return "may admit more: " + strings.Join(differences(was, is), ", ")
+	}
+	return ""
+}
+
+// loosenedAllow is loosening for a limit that allows now.
+func loosenedAllow(was, is *Limit) string {
+	narrower := *is
+	narrower.when = was.when
+	switch {
+	case is.Mode != ModeEnforce && (was.Action == ActionAllow || was.Mode != ModeEnforce):
+		return ""
+	case is.Mode != ModeEnforce: // it neither counts nor allows
+		return was.DescribeMode() + " -> " + is.DescribeMode()
+	case was.Action != ActionAllow:
+		return was.Describe() + " -> allow"
+	case is.enforcedIn() > was.enforcedIn():
+		return was.DescribeMode() + " -> " + is.DescribeMode()
+	case !alike(was, is) && !(alike(was, &narrower) && is.within(was)):
+		return "may admit more: " + strings.Join(differences(was, is), ", ")
+	}
+	return ""
+}
+
+// alike reports whether two limits count the same requests in the same buckets.
+func alike(a, b *Limit) bool {
+	return a.byTenant == b.byTenant && a.Group == b.Group && a.Action == b.Action && a.Missing == b.Missing && a.Store == b.Store &&
+		a.Params.Algorithm == b.Params.Algorithm && reflect.DeepEqual(a.by, b.by) && reflect.DeepEqual(a.when, b.when) && slices.Equal(a.Replaces, b.Replaces)
+}
+
+// onlyDeniesMissing reports whether a limit differs in the requests that it counts from what it was by denying those without its dimensions.
+func onlyDeniesMissing(is, was *Limit) bool {
+	before := *was
+	before.Missing = is.Missing
+	return is.Missing == MissingDeny && alike(&before, is)
+}
+
+// admitsMore reports whether a limit has a higher rate or capacity than it had, or may have, for the cost of a request.
+func admitsMore(is, was *Limit) bool {
+	cost, before := is.FixedCost, was.FixedCost
+	switch {
+	case (cost == 0) != (before == 0):
+		return true // by the cost of the request
+	case cost == 0 && was.MaxCost > 0 && (is.MaxCost == 0 || is.MaxCost > was.MaxCost):
+		return true
+	}
+	cost, before = max(cost, 1), max(before, 1)
+	rate := func(p, over *bucket.Params, cost int64) *big.Int {
+		return new(big.Int).Mul(new(big.Int).Mul(big.NewInt(p.Count), big.NewInt(over.Period)), big.NewInt(cost))
+	}
+	return is.Params.Capacity/cost > was.Params.Capacity/before ||
+		rate(&is.Params, &was.Params, before).Cmp(rate(&was.Params, &is.Params, cost)) > 0
+}
