@@ -182,6 +182,8 @@ func (p parsedOp) differenceFrom(want parsedOp) string {
 		return "it has a query"
 	case p.word != p.method:
 		return "its method is in small letters"
+	case want.word != want.method:
+		return "the limit has its method in small letters: write it in capitals there"
 	case p.separator != "" && p.path != "" && p.path[0] != '/' && strings.HasPrefix(want.path, "/"):
 		return "its path does not begin with a slash"
 	case p.separator != want.separator:

@@ -15,6 +15,7 @@ import (
 // parseLine parses a line of any format that a Reader reads. The beginning of the line tells
 // which. It returns ok = false for a line that is no request, such as a heading.
 func (r *Reader) parseLine(line []byte) (e Entry, ok bool, err error) {
+	line = withoutSyslog(line)
 	switch {
 	case line[0] == '{':
 		e, err = parseJSON(line)
@@ -28,6 +29,8 @@ func (r *Reader) parseLine(line []byte) (e Entry, ok bool, err error) {
 		e, err = r.parseColumns(string(line))
 	case isCloudFront(line):
 		err = errors.New("these are columns of CloudFront, and no line #Fields: before them names them: want the log with its first two lines, of which #Fields: is one")
+	case isIIS(line):
+		err = errors.New("these are columns of IIS, and no line #Fields: before them names them: want the log from its line #Fields: on")
 	case isALB(line):
 		e, err = parseALB(string(line))
 	default:
@@ -52,6 +55,12 @@ func isJSONArray(line []byte) bool {
 func isCloudFront(line []byte) bool {
 	const date, stamp = len("2026-03-01"), len("2026-03-01\t10:00:05")
 	return len(line) > stamp && line[4] == '-' && line[date] == '\t' && line[date+3] == ':' && line[stamp] == '\t'
+}
+
+// isIIS reports whether a line begins as those of IIS do: a date, a time, and blanks behind them.
+func isIIS(line []byte) bool {
+	const date, stamp = len("2026-03-01"), len("2026-03-01 10:00:05")
+	return len(line) > stamp && line[4] == '-' && line[date] == ' ' && line[date+3] == ':' && line[date+6] == ':' && line[stamp] == ' '
 }
 
 // parseEnvoy parses a line in Envoy's default format,

@@ -58,7 +58,7 @@ func parseJSON(line []byte) (e Entry, err error) {
 	if e.RemoteAddr = withoutPort(firstOf(values, jsonAddrs)); e.RemoteAddr == "" {
 		return e, fmt.Errorf("the object has no address of a client: want one of %s", strings.Join(jsonAddrs, ", "))
 	}
-	e.RemoteAddr = strings.TrimSpace(e.RemoteAddr[strings.LastIndexByte(e.RemoteAddr, ',')+1:])
+	e.RemoteAddr = clientOf(e.RemoteAddr)
 	e.User, e.UserAgent, e.Referer = dashless(firstOf(values, jsonUsers)), dashless(firstOf(values, jsonAgents)), dashless(firstOf(values, jsonReferers))
 	if n, err := strconv.ParseInt(firstOf(values, jsonBytes), 10, 64); err == nil && n > 0 {
 		e.Bytes = n

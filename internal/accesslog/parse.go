@@ -66,7 +66,7 @@ var errorLog = regexp.MustCompile(`^(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[[a-z]+\]
 
 // parseClient takes HOST IDENT USER and the space after them off s.
 func (e *Entry) parseClient(s string) (rest string, err error) {
-	host, rest, ok := strings.Cut(s, " ")
+	host, rest, ok := cutHost(s)
 	if !ok || host == "" {
 		return "", errors.New("the line does not begin with a host and a space: want Common or Combined Log Format, HOST IDENT USER [TIME] \"REQUEST\" STATUS BYTES")
 	}
