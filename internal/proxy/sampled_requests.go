@@ -35,7 +35,8 @@ const (
 	addressLine    = commands.AddressAsOpText
 	absentLine     = "requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op"
 	unheldLine     = "slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds"
-	spelledLine    = "limits take the op of requests for another one: send it as the limits spell it"
+	spelledLine    = "limits take the op of requests for another one: both have to spell it alike"
+	manyOpsLine    = "limits count by op, and requests have very many ops, with a bucket each: send the template of a route, such as GET /users/{id}, and not its paths"
 	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one"
 	unknownLine    = "requests have a dimension that no limit uses: a limit uses one of nearly that name"
 )
@@ -47,7 +48,7 @@ type sampledRequests struct {
 	partial bool
 	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, address, unknown, undeclared, spelled, absent, unheld logthrottle.Throttle
+	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld logthrottle.Throttle
 
 	mu    sync.Mutex // guards the fields below
 	set   *limit.Set // the limits that dims, uses and ops belong to
@@ -71,7 +72,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
 	}
 	return &sampledRequests{
-		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines),
+		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines),
 		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
@@ -99,7 +100,11 @@ func (s *sampledRequests) look(req *limit.Request) {
 	if req.Hold == limit.HoldSlot && !set.HoldsSlots(req.Tenant) && (set.Lists(req.Tenant) || !s.partial) && s.unheld.Allow() {
 		s.log.Warn(unheldLine, "tenant", req.Tenant, "plan", set.Plan(req.Tenant))
 	}
-	if of := s.spelling(set, req); of.Reason != "" && s.mayLog(&s.spelled, of.Condition+": "+of.Reason) {
+	of, tooMany := s.spelling(set, req)
+	if tooMany && s.manyOps.Allow() {
+		s.log.Warn(manyOpsLine, "plan", set.Plan(req.Tenant), "ops", sampledOps) // secrets may be in the op
+	}
+	if of.Reason != "" && s.mayLog(&s.spelled, of.Condition+": "+of.Reason) {
 		s.log.Warn(spelledLine, "reason", of.Reason, "condition", of.Condition) // secrets may be in the op
 	}
 	for name := range set.Undeclared(req) {
@@ -182,17 +187,20 @@ func (s *sampledRequests) nearDim(set *limit.Set, name string) string {
 }
 
 // spelling returns how the op of a request differs from one that limits of its tenant use, or none, also if another
-// decision compares at the moment.
-func (s *sampledRequests) spelling(set *limit.Set, req *limit.Request) limit.OpSpelling {
+// decision compares at the moment. TooMany reports that there are more ops than are remembered, and that limits count by op.
+func (s *sampledRequests) spelling(set *limit.Set, req *limit.Request) (of limit.OpSpelling, tooMany bool) {
 	key := planOp{set.Plan(req.Tenant), req.Op}
 	if !s.mu.TryLock() {
-		return limit.OpSpelling{}
+		return of, false
 	}
 	defer s.mu.Unlock()
 	s.use(set)
 	of, known := s.ops[key]
-	if known || len(s.ops) == sampledOps {
-		return of
+	if known {
+		return of, false
+	}
+	if len(s.ops) == sampledOps {
+		return of, slices.ContainsFunc(s.uses[key.plan], func(use limit.OpUse) bool { return use.Counts })
 	}
 	uses, known := s.uses[key.plan]
 	if !known {
@@ -204,7 +212,7 @@ func (s *sampledRequests) spelling(set *limit.Set, req *limit.Request) limit.OpS
 		key.op = strings.Clone(key.op)
 		s.ops[key] = of
 	}
-	return of
+	return of, false
 }
 
 // opUses returns the uses that limits make of the op, each once.

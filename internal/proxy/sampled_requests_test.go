@@ -21,7 +21,7 @@ func TestSampledRequests(t *testing.T) {
 	const swapped = `msg="the tenant is a route, and the op is no route: the order is tenant op ip, and these requests share the limits of a tenant of that name"`
 	const unknown = `dimension=usr used=user`
 	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
-	const spelled = `msg="limits take the op of requests for another one: send it as the limits spell it" reason=`
+	const spelled = `msg="limits take the op of requests for another one: both have to spell it alike" reason=`
 	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h}, {id: c, by: [tenant], group: c, when: {op: "POST /b*"}, rate: 1000/h}`)
 	dims := func(names ...string) (all []limit.Dim) {
 		for _, name := range names {
@@ -211,5 +211,31 @@ func BenchmarkNearUsed(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		nearUsed(set, name)
+	}
+}
+
+// TestManyOps: very many ops have a line where limits count by op, and none where these have conditions on it alone.
+func TestManyOps(t *testing.T) {
+	for limits, want := range map[string]bool{
+		`{id: a, by: [tenant, op], rate: 1000/s}`:                         true,
+		`{id: a, by: [tenant], when: {op: "POST /b*"}, rate: 1000/s}`:     false,
+		`{id: a, by: [tenant, op], when: {op: "POST /b*"}, rate: 1000/s}`: true,
+		`{id: a, by: [tenant], rate: 1000/s}`:                             false,
+	} {
+		log := new(syncbuffer.Buffer)
+		set := setOf(t, limits)
+		s := newSampledRequests(func() *limit.Set { return set }, false, slog.New(slog.NewTextHandler(log, nil)))
+		for i := range sampledOps {
+			s.look(&limit.Request{Tenant: "acme", Op: fmt.Sprintf("POST /b/%d", i)})
+		}
+		if got := log.String(); got != "" {
+			t.Errorf("%s: before the last one: %s", limits, got)
+		}
+		for range 3 {
+			s.look(&limit.Request{Tenant: "acme", Op: "POST /b/last"})
+		}
+		if got := strings.Count(log.String(), manyOpsLine); got != map[bool]int{true: 1}[want] {
+			t.Errorf("%s: %d lines: %s", limits, got, log.String())
+		}
 	}
 }
