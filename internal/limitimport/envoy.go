@@ -35,11 +35,16 @@ func Envoy(c *rlsconfig.Config, warnings rlsconfig.Problems, tenantKey string) R
 	e.group()
 	for i := range e.rules {
 		r := &e.rules[i]
-		if r.action == "allow" && (len(r.when) == 0 || !e.lifts(r)) {
+		if r.action == "allow" && (len(r.when) == 0 || !e.lifts(r, false)) {
 			continue // its requests have no limit anyway
 		}
 		if !e.add(r.imported) {
 			continue
+		}
+		if r.shadow && e.lifts(r, true) { // a shadow limit takes the place of none here
+			allow := r.imported
+			allow.id, allow.action, allow.rate, allow.algorithm, allow.shadow = r.id+"-allow", "allow", "", "", false
+			e.add(allow)
 		}
 		e.explain(r)
 	}
@@ -340,10 +345,10 @@ func (r *envoyRule) compare(other *envoyRule) int {
 	return slices.Compare(a[:], b[:])
 }
 
-// lifts reports whether a rule without a limit exempts requests of another one.
-func (e *envoy) lifts(r *envoyRule) bool {
+// lifts reports whether a rule takes requests of another one that has a limit, or that enforces one.
+func (e *envoy) lifts(r *envoyRule, enforced bool) bool {
 	return slices.ContainsFunc(e.rules, func(other envoyRule) bool {
-		return other.action != "allow" && r.alternative(&other) && r.meets(&other) && r.wins(&other)
+		return other.action != "allow" && !(enforced && other.shadow) && r.alternative(&other) && r.meets(&other) && r.wins(&other)
 	})
 }
 
@@ -380,8 +385,7 @@ func (e *envoy) explainBeside(r *envoyRule) {
 		if other == r || other.action == "allow" || !r.alternative(other) || !r.meets(other) || !r.wins(other) {
 			continue
 		}
-		apart := other.group != r.group || len(other.by) != len(r.by)
-		if apart || r.shadow {
+		if other.group != r.group || len(other.by) != len(r.by) {
 			e.remarkAt(r.at().File, r.at().Line, "requests of %s count by %s too, which does not apply to them there", limit.Shorten(r.id), limit.Shorten(other.id))
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // TestEnvoy compares the limits file and the remarks of each folder in testdata/envoy with those
 // beside it.
 func TestEnvoy(t *testing.T) {
-	for _, name := range []string{"edge", "domains", "warnings", "hidden"} {
+	for _, name := range []string{"edge", "domains", "warnings", "hidden", "shadow"} {
 		files, err := rlsconfig.ReadDir("testdata/envoy/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -77,6 +77,9 @@ func drawDescriptors(t *rapid.T, keys []string, number *int, indent string) stri
 		default:
 			fmt.Fprintf(&b, "%s  rate_limit: {unit: hour, requests_per_unit: %d}\n", indent, *number)
 		}
+		if rapid.IntRange(0, 3).Draw(t, "shadow") == 0 {
+			fmt.Fprintf(&b, "%s  shadow_mode: true\n", indent)
+		}
 		rest := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == w[0] })
 		if len(rest) > 0 && rapid.Bool().Draw(t, "below") {
 			fmt.Fprintf(&b, "%s  descriptors:\n%s", indent, drawDescriptors(t, rest, number, indent+"  "))
@@ -85,8 +88,10 @@ func drawDescriptors(t *rapid.T, keys []string, number *int, indent string) stri
 	return b.String()
 }
 
-// explained returns the rates of the limits that apply to a request of these entries.
-func explained(l *limiter.Limiter, entries []rlsconfig.Entry) (rates []string) {
+// explained returns the rates of the limits that apply to a request of these entries, and whether an enforced one does in the place of
+// one in shadow mode.
+func explained(l *limiter.Limiter, entries []rlsconfig.Entry) (rates []string, both bool) {
+	places := map[string]limit.Mode{}
 	req := limit.Request{Tenant: "other", Cost: 1}
 	for _, e := range entries {
 		if e.Key == "tenant" {
@@ -98,14 +103,20 @@ func explained(l *limiter.Limiter, entries []rlsconfig.Entry) (rates []string) {
 	var batch limiter.Batch
 	for _, x := range l.Explain(&batch, &req).Limits {
 		switch {
-		case !x.Applies:
+		case !x.Applies, x.Limit.Action == limit.ActionAllow:
+			continue
 		case x.Limit.Action == limit.ActionLimit:
 			rates = append(rates, fmt.Sprint(x.Limit.Rate.Count))
 		case x.Limit.Action == limit.ActionDeny:
 			rates = append(rates, "0")
 		}
+		place := x.Limit.Group + ":" + strings.Join(x.Limit.Level(), ",")
+		if mode, found := places[place]; found && mode != x.Limit.Mode {
+			both = true
+		}
+		places[place] = x.Limit.Mode
 	}
-	return rates
+	return rates, both
 }
 
 // TestEnvoyAdmitsNoMore: the limit of the rule that a descriptor meets applies to a request with its
@@ -137,7 +148,11 @@ func TestEnvoyAdmitsNoMore(t *testing.T) {
 			dropped := slices.ContainsFunc(r.Remarks, func(remark Remark) bool {
 				return remark.Line == rule.Line && strings.Contains(remark.Text, "is not imported")
 			})
-			if rates := explained(l, entries); !dropped && !slices.Contains(rates, fmt.Sprint(rule.Limit.RequestsPerUnit)) {
+			rates, both := explained(l, entries)
+			if both {
+				rt.Fatalf("%v meets an enforced limit in the place of one in shadow mode:\n%s\n%s\n%v", entries, file, r.File, r.Remarks)
+			}
+			if !dropped && !slices.Contains(rates, fmt.Sprint(rule.Limit.RequestsPerUnit)) {
 				rt.Fatalf("%v meets %d of %s, and here %v:\n%s\n%s\n%v", entries, rule.Limit.RequestsPerUnit, rule.Path, rates, file, r.File, r.Remarks)
 			}
 		}
