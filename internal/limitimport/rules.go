@@ -38,7 +38,7 @@ func Rules(content []byte) (Result, error) {
 	if list.Kind != yaml.SequenceNode {
 		list = value(list, "rules")
 	}
-	r := &rules{ids: names{}, matchLines: map[string]int{}}
+	r := &rules{ids: names{}, matchLines: map[string]int{}, lines: map[string]int{}}
 	for _, n := range list.Content {
 		r.rule(resolved(n))
 	}
@@ -49,7 +49,10 @@ func Rules(content []byte) (Result, error) {
 	if len(r.tenant)+len(r.shared) == 0 {
 		r.remark(1, "there is no rule that can be imported")
 	}
-	return r.result(), nil
+	result := r.result()
+	result.Remarks = append(result.Remarks, r.remarkConditions(result.File)...)
+	slices.SortStableFunc(result.Remarks, func(a, b Remark) int { return a.Line - b.Line })
+	return result, nil
 }
 
 // rules is a list of rules that is being read.
@@ -59,6 +62,7 @@ type rules struct {
 	bySecond   []string       // the limits whose rate has no period
 	secondLine int            // of the first one
 	matchLines map[string]int // of the first match with path or method
+	lines      map[string]int // of the rules, by the ids of their limits
 	notes      []Remark       // on the rule that is being read, if it is imported
 }
 
@@ -124,6 +128,7 @@ func (r *rules) rule(n *yaml.Node) {
 	for _, note := range r.notes {
 		r.remark(note.Line, "%s", note.Text)
 	}
+	r.lines[id] = n.Line
 	r.add(l)
 }
 

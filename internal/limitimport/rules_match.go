@@ -1,11 +1,14 @@
 package limitimport
 
 import (
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -66,7 +69,7 @@ func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, o
 			r.remark(of.Line, "%s is not imported: %s of match is no text", id, name)
 			return nil, false
 		}
-		if !r.isPrefix(of, id) {
+		if !r.isPrefix(of, id, name == "op") {
 			return nil, false
 		}
 		pattern := of.Value
@@ -98,7 +101,7 @@ func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, o
 
 // pattern reads a match of METHOD PATH or PATH alone.
 func (r *rules) pattern(m *yaml.Node, id string) (when []condition, ok bool) {
-	if !r.isPrefix(m, id) {
+	if path := strings.TrimPrefix(m.Value, "* "); !r.isPrefix(m, id, !strings.HasPrefix(path, "/")) {
 		return nil, false
 	}
 	switch text := m.Value; {
@@ -139,12 +142,40 @@ func (r *rules) method(line int, id, method string) string {
 	return strings.ToUpper(method)
 }
 
-// isPrefix reports whether a pattern is a text with a * at its end at most.
-func (r *rules) isPrefix(m *yaml.Node, id string) bool {
-	text := strings.TrimPrefix(m.Value, "* ")
+// parameter matches a parameter of a route in a limits file.
+var parameter = regexp.MustCompile(`\{[\w.-]{1,64}\}`)
+
+// isPrefix reports whether a pattern is a text with a * at its end at most. An op may be the template of a route.
+func (r *rules) isPrefix(m *yaml.Node, id string, isOp bool) bool {
+	text, cure := strings.TrimPrefix(m.Value, "* "), "write what stands before it, and one * at the end"
+	if isOp {
+		plain := parameter.ReplaceAllString(text, "")
+		if plain != text {
+			r.note(m.Line, "%s: the op is a template, which services send as it is; /check of limitgate serve --http sends the path of a request", id)
+		}
+		text, cure = plain, cure+", or a template with its parameters in braces, such as GET /users/{id}"
+	}
 	if i := strings.IndexAny(text, "*?[{:"); i >= 0 && (text[i] != '*' || i != len(text)-1) {
-		r.remark(m.Line, "%s is not imported: %s has a wildcard before its end", id, limit.Shorten(m.Value))
+		r.remark(m.Line, "%s is not imported: %s has a wildcard or a parameter before its end: %s", id, limit.Shorten(m.Value), cure)
 		return false
 	}
 	return true
+}
+
+// remarkConditions returns what is said of the conditions of a limits file, at the lines of the rules.
+func (r *rules) remarkConditions(file []byte) (remarks []Remark) {
+	set, warnings, err := config.ParseLimits("", file, limit.CompileOptions{IPMaxTTL: math.MaxInt64})
+	if err != nil {
+		return nil
+	}
+	ids := map[int]string{}
+	for _, l := range set.All() {
+		ids[l.Line] = l.ID
+	}
+	for _, w := range warnings {
+		if id := ids[w.Line]; strings.HasPrefix(w.Field, "when.") && !w.Note && r.lines[id] > 0 {
+			remarks = append(remarks, Remark{Line: r.lines[id], Text: id + ": " + w.Text})
+		}
+	}
+	return remarks
 }
