@@ -20,15 +20,22 @@ func CeilingAdvice(fits limit.TotalRate, proxies int) string {
 		enough = "1 unit a second is enough"
 	}
 	const orLess = ", or to less if the service behind bears less"
+	among := "the number of proxies"
+	switch {
+	case n == 1:
+		among += ", 1 now"
+	case n > 1:
+		among = fmt.Sprintf("%d proxies", n)
+	}
 	switch {
 	case fits.Units == 0:
 		return fmt.Sprintf("%s; set it to the units a second that the service behind bears, divided by the number of proxies: %s", CeilingOff, fits.Why)
+	case fits.OneTenant:
+		number = fmt.Sprintf("%d times the tenants that are active at once, divided by %s", fits.Units, among) + orLess
 	case share == 1:
 		number = "1 in each proxy, the least there is, as 0 is no bound"
-	case n == 0:
-		number = fmt.Sprintf("%d divided by the number of proxies", fits.Units) + orLess
-	case n == 1:
-		number = fmt.Sprintf("%d divided by the number of proxies, 1 now", fits.Units) + orLess
+	case n < 2:
+		number = fmt.Sprintf("%d divided by %s", fits.Units, among) + orLess
 	default:
 		number = fmt.Sprintf("%d, that is %d divided by %d proxies", share, fits.Units, n) + orLess
 	}

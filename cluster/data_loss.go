@@ -84,7 +84,7 @@ func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, fir
 	}
 	if created && m.seen { // if another proxy created it first, that proxy counts the reset
 		s.counts.resets.Add(1)
-		s.opts.Log.Error("master of the store lost its data, its buckets are full again", "node", n.addr, "advice", "appendonly yes keeps them over a restart, and a replica over one of its master alone")
+		s.opts.Log.Error("master of the store lost its data, its buckets are full again", "node", n.addr, "advice", "appendonly yes keeps them over a restart, a replica over one of its master alone, and maxmemory-policy noeviction where memory runs out")
 	}
 	m.seen = true
 }

@@ -33,7 +33,7 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 		case missing != "":
 			d.fail(key, plain(field), "%s", missing)
 		case endsByComma(key, value):
-			d.fail(key, plain(field), "a comma ends a value in braces: write numbers without commas, rate: 1000/s")
+			d.fail(key, plain(field), "a comma ends a value in braces: write numbers without commas, %s", withoutComma(resolveAlias(n), key))
 		case key.Value != "" && key.Value == otherSlots(resolveAlias(n)):
 			d.fail(key, plain(field), "unknown key; %s", meantSlots(value))
 		case ofLimit && otherKeys[folded(key.Value)] == rateKey && hasRate(n):
@@ -175,6 +175,22 @@ func spaceMissing(key, value *yaml.Node) string {
 // endsByComma reports whether a key is the rest of a number with commas, as in {rate: 1,000/s}.
 func endsByComma(key, value *yaml.Node) bool {
 	return key.Value != "" && key.Value[0] >= '0' && key.Value[0] <= '9' && isNull(value)
+}
+
+// withoutComma returns the entry of a mapping whose number goes on in key, and in others beside it, as it is meant.
+func withoutComma(n, key *yaml.Node) string {
+	at := slices.Index(n.Content, key)
+	for at >= 0 && endsByComma(n.Content[at], n.Content[at+1]) {
+		at -= 2
+	}
+	if at < 0 || n.Content[at+1].Kind != yaml.ScalarNode {
+		return "rate: 1000/s"
+	}
+	meant := n.Content[at].Value + ": " + n.Content[at+1].Value
+	for at += 2; at < len(n.Content) && endsByComma(n.Content[at], n.Content[at+1]); at += 2 {
+		meant += n.Content[at].Value
+	}
+	return plain(meant)
 }
 
 // texts reads a list of scalars.

@@ -11,6 +11,8 @@ type TotalRate struct {
 	// Units is the units a second for all proxies together, rounded up; 0 if no limit
 	// bounds the rate of one tenant.
 	Units int64
+	// OneTenant reports that Units are those of one tenant, as how many there are is not known.
+	OneTenant bool
 	// Why is what that number is enough for, as a clause for people that follows "what"; without a
 	// number it is the reason why there is none.
 	Why string
@@ -23,7 +25,7 @@ type TotalRate struct {
 // tenant is listed, it is the largest rate that a plan gives one tenant.
 func (s *Set) TotalRate() TotalRate {
 	if all := s.defaultPlan.bound(false); all.id != "" {
-		return TotalRate{roundUp(all.rate), fmt.Sprintf("limit %s admits of all tenants, which it counts in one bucket", all.id)}
+		return TotalRate{roundUp(all.rate), false, fmt.Sprintf("limit %s admits of all tenants, which it counts in one bucket", all.id)}
 	}
 	var largest groupRate
 	plan := ""
@@ -54,7 +56,7 @@ func (s *Set) TotalRate() TotalRate {
 	if largest.replaced {
 		why += "; limits that replace one of these come on top"
 	}
-	return TotalRate{roundUp(largest.rate), why}
+	return TotalRate{roundUp(largest.rate), !held, why}
 }
 
 // whyNoRate returns the reason why no plan bounds the rate of a tenant.

@@ -53,7 +53,7 @@ func TestTotalRate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := set.TotalRate(); got.Units != c.units || !strings.Contains(got.Why, c.why) {
+			if got := set.TotalRate(); got.Units != c.units || !strings.Contains(got.Why, c.why) || got.OneTenant != strings.Contains(got.Why, "of one tenant") {
 				t.Errorf("%d because %s, want %d because %s", got.Units, got.Why, c.units, c.why)
 			}
 		})

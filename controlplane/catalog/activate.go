@@ -251,7 +251,12 @@ func (c *Catalog) reject(it table.Item, why error) {
 		return
 	}
 	c.rejections++
-	c.opts.Log.Error("rejecting limits item, keeping its last good version", "key", it.Key, "version", it.Version, "actor", it.Actor, "error", why)
+	_, good := c.active[it.Key]
+	line := "rejecting limits item, and leaving it out"
+	if good {
+		line = "rejecting limits item, keeping its last good version"
+	}
+	c.opts.Log.Error(line, "key", it.Key, "version", it.Version, "actor", it.Actor, "error", why)
 }
 
 // filter returns the items for which kind returns true.

@@ -192,7 +192,7 @@ func (t *tally) add(a *asked, o *outcome) {
 		if ap.left >= 0 {
 			if l.windows == nil {
 				l.windows = newWindows(time.Duration(ap.limit.Rate.Period) * time.Microsecond)
-				l.windows.limit, l.windows.title, l.windows.bounds = ap.limit.Rate.Count, ap.limit.Describe(), ap.limit.Bounds
+				l.windows.limit, l.windows.title, l.windows.of = ap.limit.Rate.Count, ap.limit.Describe(), ap.limit
 			}
 			l.windows.add(ap.bucket, a.at)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/limitgate/limitgate/limit/bucket"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // maxWindowBuckets bounds the buckets that are counted in one window. Where there are more, nothing
@@ -16,7 +16,7 @@ const maxWindowBuckets = 1_000_000
 // have denied a part of them.
 type windows struct {
 	period  time.Duration
-	bounds  func(now int64) *bucket.Bounds // of windows that follow the calendar; it returns nil for others
+	of      *limit.Limit // whose windows may follow the calendar; nil for none
 	begin   time.Time
 	counts  map[string]int64 // of the present window
 	sizes   map[int64]int64  // how many windows of buckets had so many requests
@@ -53,8 +53,8 @@ func (w *windows) add(bucket string, at time.Time) {
 // tenants have the windows of one limit, though an override may have another timezone.
 func (w *windows) beginOf(at time.Time) time.Time {
 	now := at.UnixMicro()
-	if w.bounds != nil {
-		if b := w.bounds(now); b != nil {
+	if w.of != nil {
+		if b := w.of.Bounds(now); b != nil {
 			return time.UnixMicro(b[1])
 		}
 	}
