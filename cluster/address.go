@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -210,8 +211,8 @@ func Explain(err error) string {
 		return "its name is not known here (" + name.Err + "): correct it, or the resolver"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused: start Redis, or correct the address"
-	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET):
-		return "the node closed the connection"
+	case isClosed(err):
+		return "the node closed the connection: it may have no room for a further client (maxclients), or be no Redis"
 	case kindOf(err) == KindTimeout:
 		return "it does not answer in time: it is down, overloaded, or a firewall is in the way"
 	default:
@@ -219,11 +220,16 @@ func Explain(err error) string {
 	}
 }
 
+// isClosed reports whether an error is that of a node which closed the connection.
+func isClosed(err error) bool {
+	return slices.ContainsFunc([]error{io.EOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE}, func(of error) bool { return errors.Is(err, of) })
+}
+
 // IsAway reports whether an error is that of a node which does not answer, and not one that it answers.
 func IsAway(err error) bool {
 	_, replied := resp.AsError(err)
 	kind := kindOf(err)
-	return !replied && explainTLS(err) == "" && (kind == KindNetwork || kind == KindTimeout)
+	return !replied && !isClosed(err) && explainTLS(err) == "" && (kind == KindNetwork || kind == KindTimeout)
 }
 
 // OtherNodes is the advice about the only address of a store, where it is that of a node.
