@@ -88,6 +88,12 @@ func knownKeys(unknown, field string, names []string) string {
 		}
 		return other
 	}
+	if strings.HasPrefix(field, "tenants.") && slices.Contains(names, "when") {
+		if unknown == "id" {
+			return "leave it out: the name of the override is the id of the limit of the plan"
+		}
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(fixedKeys, name) })
+	}
 	if other := tenantKey(unknown, field); other != "" && slices.Contains(names, "overrides") {
 		return other
 	}
@@ -99,6 +105,9 @@ func knownKeys(unknown, field string, names []string) string {
 	}
 	return "the keys are " + strings.Join(names, ", ")
 }
+
+// fixedKeys are keys of a limit that an override cannot have: it says so of each.
+var fixedKeys = []string{"by", "group", "replaces", "when"}
 
 // banKeys are keys that keep a tenant out in other limiters.
 var banKeys = []string{"banned", "ban", "blocked", "block", "deny", "denied", "disabled", "suspended", "blacklist", "blacklisted"}
