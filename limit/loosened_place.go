@@ -104,7 +104,8 @@ func (l *Limit) admitsMoreThan(other *Limit) bool {
 		return l.Action != ActionDeny
 	case other.Action == ActionAllow || l.Action == ActionDeny:
 		return false
-	case l.Action == ActionAllow, l.OnError == OnErrorOpen && other.OnError != OnErrorOpen, l.Params.Algorithm != other.Params.Algorithm:
+	case l.Action == ActionAllow, l.OnError == OnErrorOpen && other.OnError != OnErrorOpen, l.Params.Algorithm != other.Params.Algorithm,
+		other.Missing == MissingDeny && l.Missing != MissingDeny:
 		return true
 	}
 	return !slices.Equal(l.Level(), other.Level()) || admitsMore(l, other)
