@@ -56,7 +56,7 @@ func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(
 	if taker.ID == is.ID || !taker.isEnforced() || !was.isEnforced() || !is.isEnforced() || !about(taker, taking, was, is) {
 		return
 	}
-	before := taking.isEnforced() && taking.enforcedIn() >= taker.enforcedIn() && taking.standsFor(was)
+	before := taking.isEnforced() && taking.enforcedIn() >= taker.enforcedIn() && taking.standsFor(was) && (taking.Action == taker.Action || taker.within(taking))
 	if before || !taker.standsFor(is) || !taker.admitsMoreThan(was) || taker.isNewAllow(taking) && was.Action == ActionLimit {
 		return
 	}
@@ -84,9 +84,9 @@ func overrides(limits ...*Limit) bool {
 	return slices.ContainsFunc(limits, func(l *Limit) bool { return l != nil && l.layer == layerOverride })
 }
 
-// standsFor reports whether l decides requests in place of another limit.
+// standsFor reports whether l decides requests in place of another limit. Of one that allows, replaces says no more than that.
 func (l *Limit) standsFor(other *Limit) bool {
-	return takesPlace(l, other) || slices.Contains(l.Replaces, other.ID) && canMeet(l, other) && !takesPlace(other, l)
+	return takesPlace(l, other) || l.Action != ActionAllow && slices.Contains(l.Replaces, other.ID) && canMeet(l, other) && !takesPlace(other, l)
 }
 
 // isEnforced reports whether there is a limit, and it is enforced.

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// drawnFile has the limits of a plan, by their ids, and overrides of a tenant and shared limits, with their fields.
+type drawnFile struct{ plan, overrides, shared map[string]string }
+
+// drawLimit draws the fields of a limit. Replaced is another id of the plan, or "".
+func drawLimit(t *rapid.T, shared bool, replaced string) string {
+	one := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
+	by := one("by", "[tenant]", "[tenant]", "[tenant, user]")
+	if shared {
+		by = one("by", "[ip]", "[]")
+	}
+	fields := "by: " + by + one("when", "", "", ", when: {op: x}", ", when: {ip: 10.0.0.0/8}", ", when: {op: x, ip: 10.0.0.0/8}") +
+		one("group", "", "", ", group: g") + one("mode", "", "", "", ", mode: shadow", ", mode: off")
+	action := one("action", ", rate: 5/s", ", rate: 10/s", ", rate: 20/s", ", action: deny", ", action: allow")
+	if strings.Contains(by, "user") {
+		fields += one("missing", "", ", missing: deny", ", missing: share")
+		if replaced != "" && strings.Contains(action, "rate") {
+			fields += one("replaces", "", ", replaces: ["+replaced+"]")
+		}
+	}
+	return fields + action
+}
+
+func drawOverride(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"rate: 5/s", "rate: 10/s", "rate: 20/s", "mode: shadow", "mode: enforce", "mode: off", "action: allow"}).Draw(t, "override")
+}
+
+// change draws a change of a file.
+func (f *drawnFile) change(t *rapid.T) *drawnFile {
+	next := &drawnFile{maps.Clone(f.plan), maps.Clone(f.overrides), maps.Clone(f.shared)}
+	id := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "changed")
+	switch rapid.IntRange(0, 4).Draw(t, "change") {
+	case 0:
+		next.plan[id] = drawLimit(t, false, "a")
+	case 1:
+		delete(next.plan, id)
+		delete(next.overrides, id)
+	case 2:
+		delete(next.overrides, id)
+	case 3:
+		next.shared["s1"] = drawLimit(t, true, "")
+	default:
+		if next.plan[id] != "" {
+			next.overrides[id] = drawOverride(t)
+		}
+	}
+	return next
+}
+
+// parse returns the limits of a file, or nil if they are not valid.
+func (f *drawnFile) parse() (set *limit.Set, text string) {
+	list := func(of map[string]string) string {
+		var all []string
+		for _, id := range slices.Sorted(maps.Keys(of)) {
+			all = append(all, "{id: "+id+", "+of[id]+"}")
+		}
+		return strings.Join(all, ", ")
+	}
+	var overrides []string
+	for _, id := range slices.Sorted(maps.Keys(f.overrides)) {
+		overrides = append(overrides, id+": {"+f.overrides[id]+"}")
+	}
+	text = fmt.Sprintf("version: 1\ndefault_plan: p\nplans: {p: [%s]}\nshared: [%s]\ntenants: {acme: {plan: p, overrides: {%s}}}\n", list(f.plan), list(f.shared), strings.Join(overrides, ", "))
+	set, _, err := ParseLimits("f", []byte(text), limit.CompileOptions{})
+	if err != nil {
+		return nil, text
+	}
+	return set, text
+}
+
+// decided is how enforced limits decide a request: whether one denies it by itself, and the rates by which the others count, by their levels.
+func decided(set *limit.Set, req *limit.Request) (denied bool, rates map[string]int64) {
+	hasher, _ := limit.NewAddrHasher([]byte(strings.Repeat("k", 32)), limit.Prefixes{})
+	var b limit.Buffer
+	set.Resolve(req, hasher, 0, &b)
+	rates = map[string]int64{}
+	for _, it := range b.Items {
+		level := strings.Join(it.Limit.Level(), ",")
+		switch {
+		case it.Limit.Mode != limit.ModeEnforce:
+		case it.Source == limit.SourcePolicy:
+			denied = true
+		case rates[level] == 0 || it.Limit.Rate.Count < rates[level]:
+			rates[level] = it.Limit.Rate.Count
+		}
+	}
+	return denied, rates
+}
+
+// TestLoosenedModel: of random changes those have a line with which a request is admitted that was denied, or counts by a higher rate, or none, of some
+// level; a file that has not changed has none.
+func TestLoosenedModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := &drawnFile{map[string]string{}, map[string]string{}, map[string]string{}}
+		for _, id := range []string{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "limits")] {
+			f.plan[id] = drawLimit(t, false, map[bool]string{true: "a"}[id != "a"])
+			if rapid.IntRange(0, 3).Draw(t, "overridden") == 0 {
+				f.overrides[id] = drawOverride(t)
+			}
+		}
+		if rapid.Bool().Draw(t, "shares") {
+			f.shared["s1"] = drawLimit(t, true, "")
+		}
+		before, text := f.parse()
+		after, changed := f.change(t).parse()
+		if before == nil || after == nil {
+			return
+		}
+		if lines := limit.Loosened(before, before, []string{"acme"}); len(lines) != 0 {
+			t.Fatalf("of no change: %q\n%s", lines, text)
+		}
+		lines := limit.Loosened(before, after, []string{"acme"})
+		for i := range 16 {
+			req := &limit.Request{Tenant: []string{"acme", "other"}[i&1], Op: []string{"x", "y"}[i>>1&1], Addr: netip.MustParseAddr([]string{"10.0.0.1", "192.0.2.1"}[i>>2&1]), Cost: 1}
+			if i>>3 == 1 {
+				req.Dims = []limit.Dim{{Name: "user", Value: "u"}}
+			}
+			wasDenied, was := decided(before, req)
+			isDenied, is := decided(after, req)
+			more := wasDenied
+			for level, rate := range was {
+				more = more || is[level] == 0 || is[level] > rate
+			}
+			if more && !isDenied && len(lines) == 0 {
+				t.Fatalf("%+v: denied %v %v, then %v %v, and no line:\n%s\n%s", *req, wasDenied, was, isDenied, is, text, changed)
+			}
+		}
+	})
+}
