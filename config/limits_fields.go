@@ -1,9 +1,12 @@
 package config
 
 import (
+	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -147,6 +150,17 @@ func readTenants(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field stri
 	}
 }
 
+// brokenJSON describes a text that begins as JSON does and is none, as that of an item which was written by hand; "" for others.
+func brokenJSON(text string) string {
+	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return ""
+	}
+	if err := json.Unmarshal([]byte(text), new(any)); err != nil {
+		return "it is no JSON: " + err.Error()
+	}
+	return ""
+}
+
 // tenantOf reads a tenant. It overwrites the tenant read before.
 func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *limit.TenantSpec {
 	d.tenant = limit.TenantSpec{Name: name, Overrides: d.tenant.Overrides[:0]}
@@ -154,6 +168,8 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 	case isNull(n):
 	case n.Kind == yaml.MappingNode && tenantKeys[name.Value] && len(n.Content) > 0 && !isTenant(n):
 		d.fail(&yaml.Node{Line: name.Line}, field, "it belongs to a tenant: indent it below the name of one, TENANT: {%s: {ID: {rate: 500/s}}}", name.Value)
+	case n.Kind == yaml.ScalarNode && brokenJSON(n.Value) != "":
+		d.fail(n, field, "%s", brokenJSON(n.Value))
 	case n.Kind == yaml.ScalarNode && tenantKeys[name.Value]:
 		d.fail(n, field, "it belongs to a tenant: indent it below the name of one, TENANT: {%s: %s}", name.Value, plain(n.Value))
 	case n.Kind == yaml.ScalarNode:
@@ -194,7 +210,7 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode {
-		d.fail(n, field, "a list of limits belongs here: lines that begin with - id: NAME")
+		d.fail(n, field, "%s", cmp.Or(brokenJSON(n.Value), "a list of limits belongs here: lines that begin with - id: NAME"))
 		return nil
 	}
 	var specs []limit.RuleSpec

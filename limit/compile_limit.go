@@ -194,7 +194,11 @@ func (l *Limit) withTenant() string {
 	for i := range l.by {
 		by = append(by, l.by[i].text)
 	}
-	return "write by: [" + strings.Join(by, ", ") + "], or move it to shared"
+	text := "write by: [" + strings.Join(by, ", ") + "]"
+	if l.slots { // which a tenant holds
+		return text
+	}
+	return text + ", or move it to shared"
 }
 
 // compileDimension reads one element of by: a dimension, or a chain of dimensions.

@@ -251,6 +251,10 @@ func (c *Catalog) reject(it table.Item, why error) {
 		return
 	}
 	c.rejections++
+	if it.Key == "" {
+		c.opts.Log.Error("the items of the table make no limits together", "error", why)
+		return
+	}
 	_, good := c.active[it.Key]
 	line := "rejecting limits item, and leaving it out"
 	if good {

@@ -291,7 +291,7 @@ func (r *rules) perWords(n *yaml.Node, id string) (words []string, ok bool) {
 		texts = append(texts, item.Value)
 	}
 	for _, text := range texts {
-		words = append(words, strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == '+' || c == ' ' })...)
+		words = append(words, strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(",+/&; \t", c) })...)
 	}
 	return words, true
 }

@@ -111,13 +111,9 @@ type source struct {
 	frozen     time.Time
 	lines      int64
 	outOfOrder int64
-	unparsed   []string // the first few
-	skipped    int64
+	unparsed   unparsed
 	lacking    lacking
 }
-
-// unparsedShown bounds the unparsed lines in a report.
-const unparsedShown = 5
 
 func newSource(log io.Reader, opts Options) (*source, error) {
 	r, err := accesslog.NewReader(log)
@@ -145,10 +141,7 @@ func (s *source) read() (accesslog.Entry, error) {
 			}
 			return e, nil
 		case errors.As(err, &bad):
-			s.skipped++
-			if len(s.unparsed) < unparsedShown {
-				s.unparsed = append(s.unparsed, fmt.Sprintf("line %d: %s", bad.Line, bad.Reason)) // not its text, which begins with an address
-			}
+			s.unparsed.add(bad)
 		case errors.Is(err, io.EOF):
 			return e, io.EOF
 		default:
@@ -320,12 +313,13 @@ func run(ctx context.Context, log io.Reader, opts Options, d decider, each func(
 			each(&batch[i], &outcomes[i])
 		}
 	}
-	if s.skipped == 0 && s.clock.IsZero() {
+	if s.unparsed.total == 0 && s.clock.IsZero() {
 		return nil, ErrEmpty
 	}
-	if s.skipped > 0 && s.clock.IsZero() {
-		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
+	if s.clock.IsZero() {
+		return nil, fmt.Errorf("%w: %s", ErrNothing, s.unparsed.first())
 	}
+	s.unparsed.warn(s.lines, &opts)
 	s.lacking.warn(&opts)
 	return s, nil
 }

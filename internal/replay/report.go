@@ -284,7 +284,7 @@ func (t *tally) finish(s *source) *Report {
 			r.Allowing = append(r.Allowing, l.ID)
 		}
 	}
-	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.skipped, s.unparsed
+	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.unparsed.total, s.unparsed.sample()
 	if r.Degraded > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d were decided without the store, which was sick or slower than --decision-timeout: the counts are not exact", r.Degraded, r.Requests))
 	}

@@ -49,7 +49,8 @@ func Suggest(ctx context.Context, log io.Reader, notes io.Writer, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	writeUnparsed(notes, s.skipped, s.unparsed)
+	writeUnparsed(notes, s.unparsed.total, s.unparsed.sample())
+	s.unparsed.warn(s.lines, &opts)
 	s.lacking.warn(&opts)
 	s.lacking.warnOfPaths(nil, &opts)
 	var plan, shared strings.Builder
@@ -95,10 +96,10 @@ func (s *source) countSuggested(ctx context.Context, counted []*windows) (from t
 	switch {
 	case ctx.Err() != nil:
 		return from, fmt.Errorf("suggest limits: %w", ctx.Err())
-	case from.IsZero() && len(s.unparsed) == 0:
+	case from.IsZero() && s.unparsed.total == 0:
 		return from, ErrEmpty
 	case from.IsZero():
-		return from, fmt.Errorf("%w: %s", ErrNothing, s.unparsed[0])
+		return from, fmt.Errorf("%w: %s", ErrNothing, s.unparsed.first())
 	}
 	return from, nil
 }

@@ -125,19 +125,6 @@ func (r *Report) writeNotes(w io.Writer) {
 	}
 }
 
-func writeUnparsed(w io.Writer, count int64, sample []string) {
-	if count == 0 {
-		return
-	}
-	fmt.Fprintf(w, "%s left out, whose format cannot be read:\n", lines(count, "was", "were"))
-	for _, line := range sample {
-		fmt.Fprintf(w, "  %s\n", line)
-	}
-	if more := count - int64(len(sample)); more > 0 {
-		fmt.Fprintf(w, "  and %d more\n", more)
-	}
-}
-
 // Write prints the comparison for people.
 func (c *Comparison) Write(w io.Writer, oldName, newName string) {
 	for _, warning := range c.Old.Warnings {
