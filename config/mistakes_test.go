@@ -106,6 +106,7 @@ var mistakes = []struct {
 	{args: "--redis-tls-key f", want: "flag --redis-tls-key: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--redis-tls-server-name f", want: "flag --redis-tls-server-name: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--redis-iam-cache f", want: "flag --redis-iam-cache: it is for a Redis, and there is none: name one by --redis"},
+	{args: "--http 127.0.0.1:0 --http-trusted-hops 0 --http-address-header X-Real-IP", want: "flag --http-trusted-hops: 0 is the peer, and the header of --http-address-header is not read: say 1, or leave out --http-address-header"},
 	{args: "--ready-needs-store", want: "flag --ready-needs-store: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--redis-password-file f", want: "flag --redis-password-file: it is for a Redis, and there is none: name one by --redis"},
 	{args: "--tls-key f", want: "flag --tls-key: a certificate needs its key: set --tls-cert and --tls-key"},

@@ -83,6 +83,9 @@ func (s *Settings) httpProblems() (all []problem) {
 	case !strings.HasPrefix(h.Listen, UnixPrefix):
 		all = s.checkListener("http.listen", h.Listen, "let anybody on the network spend quotas")
 	}
+	if h.TrustedHops == 0 && h.AddressHeader != "" && h.AddressHeader != defaultAddressHeader {
+		all = append(all, problem{"http.trusted_hops", "0 is the peer, and the header of --http-address-header is not read: say 1, or leave out --http-address-header"})
+	}
 	if len(h.TrustedCIDRs) > 0 && h.TrustedHops != defaultTrustedHops {
 		all = append(all, problem{"http.trusted_hops", "networks take its place: say --http-trusted-hops or --http-trusted-cidrs"})
 	}

@@ -36,6 +36,9 @@ type DimHeader struct{ Dim, Header string }
 // defaultTrustedHops is for a gateway that adds the address of its client to the header.
 const defaultTrustedHops = 1
 
+// defaultAddressHeader is the header that most gateways have.
+const defaultAddressHeader = "X-Forwarded-For"
+
 // UnixPrefix precedes the path of a Unix socket in HTTP.Listen.
 const UnixPrefix = "unix:"
 
@@ -71,7 +74,7 @@ func httpSettings(s *Settings) settings {
 			usage: "headers with dimensions at /check", value: dimHeaders(&h.DimHeaders),
 		},
 		{
-			name: "http.address_header", group: groupHTTP, initial: "X-Forwarded-For",
+			name: "http.address_header", group: groupHTTP, initial: defaultAddressHeader,
 			usage: "the header with addresses of clients at /check; Forwarded is read as RFC 7239 says", value: headerName(&h.AddressHeader),
 		},
 		{

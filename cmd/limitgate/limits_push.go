@@ -60,7 +60,7 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 	}
 	printProblems(env.stderr, fs.Arg(0), t.warnings)
 	if other := t.otherItem(); other != "" {
-		fmt.Fprintf(env.stderr, "limitgate limits push: nothing is written: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases\n", t.name, config.Quote(other))
+		fmt.Fprintf(env.stderr, "limitgate limits push: nothing is written: %s\n", otherTable(t.name, other))
 		return exitError
 	}
 	changes := t.changes()
@@ -70,6 +70,11 @@ func runPush(ctx context.Context, env *environment, args []string) int {
 		return exitError
 	}
 	return t.apply(ctx, env, changes, o)
+}
+
+// otherTable describes a table that has items and no limits, one of which is named.
+func otherTable(name, item string) string {
+	return fmt.Sprintf("%s has no limits and other items, such as %s: name the table of limits, which is not that of --leases", table.Printable(name), config.Quote(item))
 }
 
 // otherItem returns the key of an item of a table that has items and no limits, or "".

@@ -99,6 +99,8 @@ func TestTableOfLeases(t *testing.T) {
 	for _, args := range [][]string{
 		{"controlplane", "--table", "leases", "--leases", "limits", "--topic", "arn:aws:sns:eu-central-1:123456789012:limits"},
 		{"limits", "pull", "dynamodb://leases"},
+		{"limits", "diff", writeLimits(t, freePlan), "dynamodb://leases"},
+		{"limits", "push", "--yes", "--actor", "ann", writeLimits(t, freePlan), "dynamodb://leases"},
 	} {
 		if _, errs, code := command(args...); code != exitError || !strings.Contains(errs, want) {
 			t.Errorf("%q: exit %d: %s, without %s", args, code, errs, want)

@@ -213,6 +213,10 @@ func runDiff(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	if other := t.otherItem(); t.table != nil && other != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits diff: %s\n", otherTable(t.name, other))
+		return exitError
+	}
 	changes := t.changes()
 	t.show(env, changes)
 	if len(changes) == 0 {
@@ -242,7 +246,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	}
 	parts := t.live()
 	if other := t.otherItem(); other != "" {
-		fmt.Fprintf(env.stderr, "limitgate limits pull: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases\n", table.Printable(fs.Arg(0)), config.Quote(other))
+		fmt.Fprintf(env.stderr, "limitgate limits pull: %s\n", otherTable(fs.Arg(0), other))
 		return exitError
 	}
 	if len(parts) == 0 {

@@ -105,6 +105,10 @@ func (w *watcher) watch(ctx context.Context, env *environment, name string) int 
 	if err != nil {
 		return fail(env, err)
 	}
+	if other := otherKey(items); other != "" {
+		fmt.Fprintf(env.stderr, "limitgate limits watch: %s\n", otherTable(name, other))
+		return exitError
+	}
 	w.known = map[string]table.Item{}
 	for i := range items {
 		if items[i].IsLimits() {

@@ -45,7 +45,7 @@ func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (swept int, err erro
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return swept, fmt.Errorf("list subscriptions: %w", ofTopic(s.topic, err))
+			return swept, fmt.Errorf("list subscriptions: %w", ofTopic(s.topic, s.topics.Options().Region, err))
 		}
 		for _, one := range page.Subscriptions {
 			name := queueName(aws.ToString(one.Endpoint))

@@ -103,7 +103,7 @@ func (q *Queue) subscribe(ctx context.Context, topic string) error {
 		Attributes: map[string]string{"RawMessageDelivery": "true"},
 	})
 	if err != nil {
-		return fmt.Errorf("subscribe queue: %w", ofTopic(topic, err))
+		return fmt.Errorf("subscribe queue: %w", ofTopic(topic, q.topics.Options().Region, err))
 	}
 	q.subscription, q.tagged = *made.SubscriptionArn, time.Now()
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
@@ -25,14 +26,19 @@ type Topic struct {
 }
 
 // NewTopic returns the SNS topic with an ARN.
-func NewTopic(config aws.Config, arn string) *Topic { return &Topic{sns.NewFromConfig(config), arn} }
+func NewTopic(config aws.Config, topic string) *Topic {
+	return &Topic{sns.NewFromConfig(config), topic}
+}
 
 // ofTopic replaces the error of SNS for a topic that does not exist by a clearer one.
-func ofTopic(arn string, err error) error {
-	if missing := (*types.NotFoundException)(nil); errors.As(err, &missing) {
-		return fmt.Errorf("there is no topic %s: check its ARN", arn)
+func ofTopic(topic, region string, err error) error {
+	if missing := (*types.NotFoundException)(nil); !errors.As(err, &missing) {
+		return err
 	}
-	return err
+	if of, parseErr := arn.Parse(topic); parseErr == nil && of.Region != region {
+		return fmt.Errorf("there is no topic %s in the region %s: set AWS_REGION to %s, or check its ARN", topic, region, of.Region)
+	}
+	return fmt.Errorf("there is no topic %s: check its ARN", topic)
 }
 
 // maxBytes bounds the messages of a batch together, with some room for the envelope
@@ -49,7 +55,7 @@ func (t *Topic) Publish(ctx context.Context, messages []table.Message) (sent int
 		}
 		out, err := t.client.PublishBatch(ctx, &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries})
 		if err != nil {
-			return sent, fmt.Errorf("publish updates: %w", ofTopic(t.arn, err))
+			return sent, fmt.Errorf("publish updates: %w", ofTopic(t.arn, t.client.Options().Region, err))
 		}
 		if len(out.Failed) > 0 {
 			first := len(entries)

@@ -174,6 +174,10 @@ func (e *envoy) rule(domain string, levels []*rlsconfig.Descriptor, rule *rlscon
 		}
 		r.rate, r.algorithm = fmt.Sprintf("%d/%s", p.RequestsPerUnit, envoyPeriods[p.Unit]), "fixed_window"
 	}
+	if r.action == "deny" && len(r.by) == 0 { // which no other limit can take the place of
+		e.remarkAt(r.at().File, r.at().Line, "%s is not imported: it denies all its requests, and no other limit lifts that here: where none does there, write it with action: deny", limit.Shorten(rule.Path))
+		return
+	}
 	r.shadow = rule.Shadow && r.action != "allow"
 	e.rules = append(e.rules, r)
 }
@@ -199,6 +203,9 @@ func (e *envoy) dimensions(r *envoyRule) bool {
 			r.by = append(r.by, name)
 		}
 		if d.Value == "" || strings.Trim(d.Value, "*") == "" {
+			if d.Shared { // the request has to have one
+				r.when = append(r.when, condition{name, "*"})
+			}
 			continue
 		}
 		if _, err := netip.ParseAddr(d.Value); name == "ip" && err != nil {
@@ -209,11 +216,8 @@ func (e *envoy) dimensions(r *envoyRule) bool {
 		}
 		r.when = append(r.when, condition{name, d.Value})
 	}
-	switch {
-	case len(r.by) > maxBy:
+	if len(r.by) > maxBy {
 		return drop("a limit counts by %d dimensions at most", maxBy)
-	case len(r.by) == 0:
-		return drop("all requests share its counter, and a limit counts by at least one dimension")
 	}
 	return true
 }

@@ -114,9 +114,24 @@ func (n *nginx) sendsOn(p passing, s *siteServer, all map[countedBy]bool) bool {
 	case p.first:
 		return true
 	case isLocation:
-		return own.limiting == nil && (p.answers || !p.context.isAnswered())
+		return (own.limiting == nil || n.mayNotCount(own.limiting)) && (p.answers || !p.context.isAnswered())
 	}
 	return all[countedBy{}]
+}
+
+// mayNotCount reports whether nginx may count a request of a context by none of its limit_req, as their keys may be empty.
+func (n *nginx) mayNotCount(c *nginxContext) bool {
+	for i := range n.requests {
+		r := &n.requests[i]
+		if z := n.zones[r.zone]; r.context == c && z != nil && r.exempting == nil {
+			variables, literal, ok := splitKey(z.key)
+			filled := func(variable string) bool { return slices.Contains(filledVariables, variable) }
+			if !ok || literal || slices.ContainsFunc(variables, filled) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // countsOfServers returns the servers, and how each counts the requests of its locations.

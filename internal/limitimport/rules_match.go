@@ -148,6 +148,14 @@ var parameter = regexp.MustCompile(`\{[\w.-]{1,64}\}`)
 // isPrefix reports whether a pattern is a text with a * at its end at most. An op may be the template of a route.
 func (r *rules) isPrefix(m *yaml.Node, id string, isOp bool) bool {
 	text, cure := strings.TrimPrefix(m.Value, "* "), "write what stands before it, and one * at the end"
+	if _, rest, found := strings.Cut(text, "://"); found && strings.Contains(rest, "/") {
+		r.remark(m.Line, "%s is not imported: %s is a URL: write its path, %s", id, limit.Shorten(m.Value), limit.Shorten(rest[strings.IndexByte(rest, '/'):]))
+		return false
+	}
+	if path, _, found := strings.Cut(text, "?"); found && strings.Contains(path, "/") && strings.Contains(text, "=") {
+		r.remark(m.Line, "%s is not imported: %s has a query, without which paths are compared: write %s", id, limit.Shorten(m.Value), limit.Shorten(path))
+		return false
+	}
 	if isOp {
 		plain := parameter.ReplaceAllString(text, "")
 		if plain != text {
