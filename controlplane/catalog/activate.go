@@ -255,12 +255,12 @@ func (c *Catalog) reject(it table.Item, why error) {
 		c.opts.Log.Error("the items of the table make no limits together", "error", why)
 		return
 	}
-	_, good := c.active[it.Key]
-	line := "rejecting limits item, and leaving it out"
-	if good {
-		line = "rejecting limits item, keeping its last good version"
+	of := []any{"key", it.Key, "version", it.Version, "actor", it.Actor, "error", why}
+	if _, good := c.active[it.Key]; good {
+		c.opts.Log.Error("rejecting limits item, keeping its last good version", of...)
+	} else {
+		c.opts.Log.Error("rejecting limits item, and leaving it out", of...)
 	}
-	c.opts.Log.Error(line, "key", it.Key, "version", it.Version, "actor", it.Actor, "error", why)
 }
 
 // filter returns the items for which kind returns true.
