@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// unparsedShown bounds the lines in a report on what could not be read, and unparsedKinds the reasons that are told apart.
+	// unparsedShown bounds the lines in a report on what could not be read, and unparsedKinds the reasons that are counted.
 	unparsedShown = 5
 	unparsedKinds = 100
 	// unparsedShare is the share of a log, one of so many lines, from which on a report that is without them is warned of.
