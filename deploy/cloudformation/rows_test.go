@@ -123,6 +123,7 @@ var calls = []call{
 	{file: "controlplane/dynamo/orphan_queues.go", function: "isOrphan", operation: "sqs.ListQueueTags", actions: []string{"sqs:ListQueueTags"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
 	{file: "controlplane/dynamo/orphan_queues.go", function: "take", operation: "sns.Unsubscribe", actions: []string{"sns:Unsubscribe"}, resource: topic, policies: []string{controlPlane, relayFunction}},
 	{file: "controlplane/dynamo/orphan_queues.go", function: "take", operation: "sqs.DeleteQueue", actions: []string{"sqs:DeleteQueue"}, resource: queues, policies: []string{controlPlane, relayFunction}, condition: ofTopic},
+	{file: "controlplane/dynamo/dead_letters.go", function: "Check", operation: "sqs.GetQueueAttributes", actions: []string{"sqs:GetQueueAttributes"}, resource: deadLetters, policies: []string{controlPlane}},
 	{file: "controlplane/dynamo/dead_letters.go", function: "Send", operation: "sqs.SendMessage", actions: []string{"sqs:SendMessage"}, resource: deadLetters, policies: []string{controlPlane, relayFunction}},
 
 	// Each call needs its own parts of the gate, and the policies name all of them.
