@@ -41,6 +41,7 @@ type loosened struct {
 	lines    []string
 	plans    map[string]bool    // whether the limits of a plan, with the shared ones, changed
 	known    map[[2]*Limit]bool // whether two limits, which no tenant overrides, are the same
+	replaced map[string]bool    // the ids of limits that others replace, of those that are compared
 	compared int                // pairs of limits for the place of one
 	cut      bool               // there are more than maxPlaces
 }

@@ -27,6 +27,14 @@ func (c *loosened) places(what string, before, after []*Limit, about func(taker,
 		return len(before) != len(after)
 	}
 	of := byID(after)
+	c.replaced = map[string]bool{}
+	for _, l := range after {
+		if l.isEnforced() && l.Action != ActionAllow {
+			for _, id := range l.Replaces {
+				c.replaced[id] = true
+			}
+		}
+	}
 	for _, taker := range after {
 		if c.cut {
 			break
@@ -57,7 +65,8 @@ func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(
 		return
 	}
 	before := taking.isEnforced() && taking.enforcedIn() >= taker.enforcedIn() && taking.standsFor(was) && (taking.Action == taker.Action || taker.within(taking))
-	if before || !taker.standsFor(is) || !taker.admitsMoreThan(was) || taker.isNewAllow(taking) && was.Action == ActionLimit {
+	more := taker.admitsMoreThan(was) || was.Action != ActionAllow && c.replaced[taker.ID] // by one that may admit more
+	if before || !taker.standsFor(is) || !more || taker.isNewAllow(taking) && was.Action == ActionLimit {
 		return
 	}
 	c.add("%s%s (%s) takes the place of %s (%s)", what, taker.ID, taker.Describe(), is.ID, is.Describe())
