@@ -53,12 +53,17 @@ func (u *unparsed) first() string {
 func (u *unparsed) sample() (lines []string) {
 	kinds := slices.Clone(u.kinds)
 	slices.SortStableFunc(kinds, func(a, b unparsedKind) int { return cmp.Compare(b.count, a.count) })
+	rest := u.total
 	for _, k := range kinds[:min(len(kinds), unparsedShown)] {
+		rest -= k.count
 		text := fmt.Sprintf("line %d: %s", k.line, k.reason)
 		if k.count > 1 {
 			text += fmt.Sprintf(" (%d more like it)", k.count-1)
 		}
 		lines = append(lines, text)
+	}
+	if rest > 0 {
+		lines = append(lines, fmt.Sprintf("and %d for other reasons", rest))
 	}
 	return lines
 }
@@ -77,8 +82,5 @@ func writeUnparsed(w io.Writer, count int64, sample []string) {
 	fmt.Fprintf(w, "%s left out, whose format cannot be read:\n", lines(count, "was", "were"))
 	for _, line := range sample {
 		fmt.Fprintf(w, "  %s\n", line)
-	}
-	if len(sample) == unparsedShown {
-		fmt.Fprintln(w, "  and perhaps others")
 	}
 }
