@@ -34,6 +34,7 @@ func (t *tableArgs) proxied(parts map[string]json.RawMessage) (*limit.Set, error
 	}})
 	items := make([]table.Item, 0, len(parts))
 	for key, body := range parts {
+		// A catalog ignores items without a version, an actor and a time.
 		items = append(items, table.Item{Key: key, Version: 1, Actor: "-", At: time.Unix(1, 0), Body: body})
 	}
 	if c.Load(items) != nil {
