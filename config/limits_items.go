@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -141,7 +142,8 @@ func plainOf(n *yaml.Node) any {
 // CompileParts compiles a limits file from its parts. Name is the file's name in
 // messages.
 func CompileParts(name string, parts map[string]json.RawMessage, opts limit.CompileOptions) (*limit.Set, []limit.Problem, error) {
-	d := &partsDecoder{limitsDecoder: limitsDecoder{doc: limit.Document{File: name}}, parts: parts}
+	d := &partsDecoder{limitsDecoder: limitsDecoder{doc: limit.Document{File: name}}, parts: parts, lines: newItemLines(parts)}
+	d.doc.Where = d.lines.where
 	version := sha256.New()
 	for _, part := range sortedNames(parts) {
 		if !table.IsPart(part) {
@@ -162,6 +164,10 @@ func CompileParts(name string, parts map[string]json.RawMessage, opts limit.Comp
 	if d.broken != nil {
 		return nil, nil, d.broken
 	}
+	d.lines.place(warnings)
+	if all := (*limit.Problems)(nil); errors.As(err, &all) {
+		d.lines.place(all.List)
+	}
 	return set, warnings, err
 }
 
@@ -171,6 +177,7 @@ type partsDecoder struct {
 	parts   map[string]json.RawMessage
 	tenants []string // of the parts, in order
 	nodes   jsonNodes
+	lines   *itemLines
 	broken  error // why a tenant is not JSON
 }
 
@@ -180,6 +187,7 @@ func (d *partsDecoder) node(part string) (*yaml.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile limits: %s: it is not JSON: %w", part, err)
 	}
+	d.lines.number(part, n)
 	return n, nil
 }
 
@@ -190,7 +198,7 @@ func (d *partsDecoder) read(part string) error {
 	case err != nil:
 		return err
 	case table.IsPlan(part):
-		plan := limit.PlanSpec{Name: limit.Text{Value: table.Name(part), Line: 1}}
+		plan := limit.PlanSpec{Name: limit.Text{Value: table.Name(part), Line: n.Line}}
 		plan.Limits = d.limits(n, join("plans", plan.Name.Value))
 		d.doc.Plans = append(d.doc.Plans, plan)
 	case n.Kind != yaml.MappingNode || hasKey(n, "plans") || hasKey(n, "tenants"):
@@ -209,7 +217,7 @@ func (d *partsDecoder) eachTenant(each func(*limit.TenantSpec)) {
 			d.broken = err
 			return
 		}
-		name := limit.Text{Value: table.Name(part), Line: 1}
+		name := limit.Text{Value: table.Name(part), Line: n.Line}
 		each(d.tenantOf(name, n, join("tenants", name.Value)))
 	}
 }

@@ -365,8 +365,8 @@ func (c *compiler) checkTies(g []*Limit, lowest int8) {
 				c.tied = map[entry]bool{}
 			}
 			c.tied[later.entry()] = true
-			c.fail(later.Line, "when", "limits %s (line %d) and %s (line %d) are equally specific and one request could meet both: make one more specific, give it a group of its own, or remove one",
-				Quote(a.ID), a.Line, Quote(b.ID), b.Line)
+			c.fail(later.Line, "when", "limits %s (%s) and %s (%s) are equally specific and one request could meet both: make one more specific, give it a group of its own, or remove one",
+				Quote(a.ID), c.doc.where(a.Line), Quote(b.ID), c.doc.where(b.Line))
 		}
 	}
 }

@@ -20,6 +20,16 @@ type Document struct {
 	Tenants func(each func(*TenantSpec))
 	// Misread reports that something could not be read, which is reported already: limits that are missing may be there.
 	Misread bool
+	// Where names a line in messages, for a document that was not read from one file; nil for "line 7".
+	Where func(line int) string
+}
+
+// where names a line in a message.
+func (d *Document) where(line int) string {
+	if d.Where != nil {
+		return d.Where(line)
+	}
+	return fmt.Sprintf("line %d", line)
 }
 
 // Text is a scalar and its line; line 0 means that it is absent.
@@ -89,6 +99,7 @@ type WhenSpec struct{ Dim, Pattern Text }
 // Problem is a mistake in a limits file, or a warning for its author.
 type Problem struct {
 	Line  int
+	Where string // names the line, if Document.Where does
 	Field string
 	Text  string // the mistake and its correction
 	// Redis reports that the problem matters only if the store is Redis.
@@ -103,7 +114,7 @@ type Problems struct {
 	List []Problem
 }
 
-// Error returns one line for each problem: file:line: field: text.
+// Error returns one line for each problem, as Format does.
 func (p *Problems) Error() string {
 	var b strings.Builder
 	for i, problem := range p.List {
@@ -115,10 +126,14 @@ func (p *Problems) Error() string {
 	return b.String()
 }
 
-// Format returns the problem as file:line: field: text.
+// Format returns the problem as file:line: field: text, with Where in the place of the line if that is set.
 func (p Problem) Format(file string) string {
-	if p.Field == "" {
-		return fmt.Sprintf("%s:%d: %s", file, p.Line, p.Text)
+	at := fmt.Sprintf("%s:%d: ", file, p.Line)
+	if p.Where != "" {
+		at = file + ": " + p.Where + ": "
 	}
-	return fmt.Sprintf("%s:%d: %s: %s", file, p.Line, p.Field, p.Text)
+	if p.Field != "" {
+		at += p.Field + ": "
+	}
+	return at + p.Text
 }

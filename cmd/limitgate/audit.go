@@ -84,10 +84,13 @@ func namesOf(keys []string) (names []string) {
 	return names
 }
 
-// keyMeant returns the key that an argument is but for capitals, or "".
+// keyMeant returns the key that an argument is but for capitals, or nearly so, or "".
 func keyMeant(arg string) string {
 	kind, name, named := strings.Cut(arg, "#")
 	meant := strings.ToUpper(kind)
+	if near := limit.Nearest(meant, []string{table.KeyShared, table.KeyCells, strings.TrimSuffix(table.PrefixPlan, "#"), strings.TrimSuffix(table.PrefixTenant, "#"), strings.TrimSuffix(table.PrefixRevision, "#")}); near != "" {
+		meant = near
+	}
 	if named {
 		meant += "#" + name
 	}

@@ -263,6 +263,9 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 			fmt.Fprintf(env.stdout, "# %s is not here, and proxies ignore it: %s\n", table.Printable(key), flaw)
 		}
 	}
+	for _, line := range t.ignoredItems() {
+		fmt.Fprintf(env.stdout, "# %s\n", line)
+	}
 	if len(parts) > 0 {
 		_, _ = env.stdout.Write(content)
 	}

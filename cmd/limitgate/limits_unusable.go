@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +45,30 @@ func (t *tableArgs) proxied(parts map[string]json.RawMessage) (*limit.Set, error
 	return c.Set(), err
 }
 
+// ignoredItems describes the items of a table that proxies ignore because no limits have such a key, at most ten of them.
+func (t *tableArgs) ignoredItems() (lines []string) {
+	if t.table == nil {
+		return nil
+	}
+	const most = 10 // more are hardly slips
+	for _, key := range slices.Sorted(maps.Keys(t.items)) {
+		if table.IsKey(key) || t.items[key].Deleted {
+			continue
+		}
+		if len(lines) == most {
+			return append(lines, "proxies ignore further items by their keys")
+		}
+		line := table.Printable(key) + ": proxies ignore the item by its key, which is none of "
+		if meant := keyMeant(key); meant != "" {
+			line += "limits; did you mean " + table.Printable(meant) + "?"
+		} else {
+			line += table.KeyShared + ", " + table.PrefixPlan + "NAME and " + table.PrefixTenant + "NAME"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 // newMistakes returns the mistakes in limits, is, that were not among those before, was; nil if there are none. Limits with
 // mistakes may be corrected step by step.
 func newMistakes(was, is error) error {
@@ -53,7 +79,7 @@ func newMistakes(was, is error) error {
 	case !errors.As(is, &after) || !errors.As(was, &before):
 		return nil // an item that is no JSON hides the others
 	}
-	known := map[[2]string]bool{}
+	known := map[[3]string]bool{}
 	for _, p := range before.List {
 		known[mistake(p)] = true
 	}
@@ -69,10 +95,11 @@ func newMistakes(was, is error) error {
 	return added
 }
 
-// mistake identifies a mistake by its field and the beginning of its text: the names that there are follow.
-func mistake(p limit.Problem) [2]string {
+// mistake identifies a mistake by its item, its field and the beginning of its text: the names that there are follow.
+func mistake(p limit.Problem) [3]string {
+	item, _, _ := strings.Cut(p.Where, ", ")
 	text, _, _ := strings.Cut(p.Text, ": ")
-	return [2]string{p.Field, text}
+	return [3]string{item, p.Field, text}
 }
 
 // printMistakes prints an error with a line for each mistake behind what it is about.

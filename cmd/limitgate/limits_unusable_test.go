@@ -11,25 +11,31 @@ import (
 	"github.com/limitgate/limitgate/internal/awsclient"
 )
 
-// TestPushBesideAnUnusableItem: an item that cannot be used is named, and hides neither what a push would break nor what it loosens.
-func TestPushBesideAnUnusableItem(t *testing.T) {
-	const pro = "  pro: [{id: tenant, by: [tenant], rate: 1000/s}]\n"
-	const acme = "tenants: {acme: {plan: pro}}\n"
-	const unusable = `dynamodb://limits:1: tenants.hand.plan: there is no plan "nope": the plans are free, pro`
-	pushed(t, freePlan+pro+acme)
+// putItem writes an item by hand.
+func putItem(t *testing.T, key, body string) {
+	t.Helper()
 	a, err := awsclient.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	if _, err := dynamodb.NewFromConfig(a).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("limits"), Item: map[string]types.AttributeValue{
-		"pk": text("TENANT#hand"), "body": text(`{"plan":"nope"}`), "version": &types.AttributeValueMemberN{Value: "1"}, "updated_by": text("bob"), "updated_at": text("2026-03-01T10:00:00Z"),
+		"pk": text(key), "body": text(body), "version": &types.AttributeValueMemberN{Value: "1"}, "updated_by": text("bob"), "updated_at": text("2026-03-01T10:00:00Z"),
 	}}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestPushBesideAnUnusableItem: an item that cannot be used is named, and hides neither what a push would break nor what it loosens.
+func TestPushBesideAnUnusableItem(t *testing.T) {
+	const pro = "  pro: [{id: tenant, by: [tenant], rate: 1000/s}]\n"
+	const acme = "tenants: {acme: {plan: pro}}\n"
+	const unusable = `dynamodb://limits: TENANT#hand: tenants.hand.plan: there is no plan "nope": the plans are free, pro`
+	pushed(t, freePlan+pro+acme)
+	putItem(t, "TENANT#hand", `{"plan":"nope"}`)
 	without := writeLimits(t, strings.Replace(freePlan, "version: 1\n", "version: 1\ncomplete_for: [plans]\n", 1))
 	out, errs, code := command("limits", "push", "--yes", "--actor", "ann", without, testTable)
-	const broken = `the limits of the table would be invalid: dynamodb://limits:1: tenants.acme.plan: there is no plan "pro": the plans are free`
+	const broken = `the limits of the table would be invalid: dynamodb://limits: TENANT#acme: tenants.acme.plan: there is no plan "pro": the plans are free`
 	if code != exitError || !strings.Contains(errs, unusable) || !strings.HasSuffix(errs, "nothing is written: "+broken+"\n") {
 		t.Errorf("push without a plan: exit %d: %s%s", code, out, errs)
 	}
@@ -44,5 +50,29 @@ func TestPushBesideAnUnusableItem(t *testing.T) {
 	}
 	if out, errs, code := command("limits", "diff", loose, testTable); code != exitOK || strings.Contains(errs, "cannot use") {
 		t.Errorf("corrected: exit %d: %s%s", code, out, errs)
+	}
+}
+
+// TestMistakesOfItems: a mistake names its item, and the limit or the override in it; an item whose key is misspelt is named too.
+func TestMistakesOfItems(t *testing.T) {
+	pushed(t, freePlan)
+	putItem(t, "PLAN#pro", `[{"id":"a","by":["tenant"],"rate":"1/s"},{"id":"a","by":["tenant"],"rate":"1/x"}]`)
+	putItem(t, "TENANT#acme", `{"overrides":{"tenant":{"rate":"1/y"}}}`)
+	putItem(t, "TENNANT#acme", `{}`)
+	putItem(t, "plan#gold", `[]`)
+	putItem(t, "x", `[]`)
+	_, errs, _ := command("limits", "diff", writeLimits(t, freePlan), testTable)
+	for _, want := range []string{
+		`  dynamodb://limits: PLAN#pro, limit 2, "a": rate: "1/x": `,
+		`  dynamodb://limits: TENANT#acme, override of "tenant": rate: "1/y": `,
+		"limitgate limits: dynamodb://limits: TENNANT#acme: proxies ignore the item by its key, which is none of limits; did you mean TENANT#acme?\n",
+		"did you mean PLAN#gold?\n", "x: proxies ignore the item by its key, which is none of SHARED, PLAN#NAME and TENANT#NAME\n",
+	} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("%s lacks %s", errs, want)
+		}
+	}
+	if out, _, _ := command("limits", "pull", testTable); !strings.Contains(out, "# TENNANT#acme: proxies ignore the item by its key") {
+		t.Error(out)
 	}
 }
