@@ -16,6 +16,9 @@ const (
 
 // noLimit returns the error for an id that no limit has, with the one of ids that is near.
 func noLimit(id []byte, ids []string) string {
+	if string(id) == limit.InlineID {
+		return "ERR no limit 'dialect' is set: it is that of CL.THROTTLE, GCRA and THROTTLE, whose commands carry it; DEL key resets the bucket of a key"
+	}
 	errReply := "ERR no limit '" + quote(id) + "': RL.LIMITS lists them"
 	letters := 0
 	for _, other := range ids {

@@ -26,7 +26,7 @@ func (s *Session) listed(name string, args [][]byte) (n int, ok bool) {
 	}
 	rows, ok := parseCost(args[1])
 	if !ok || rows > maxListed {
-		s.out.error(fmt.Sprintf("ERR n must be an integer between 1 and %d%s", maxListed, otherList(args[1])))
+		s.out.error(fmt.Sprintf("ERR n must be an integer between 1 and %d, the number of rows%s", maxListed, otherList(args[1])))
 		return 0, false
 	}
 	return int(rows), true

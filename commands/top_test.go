@@ -57,7 +57,7 @@ func TestDenied(t *testing.T) {
 	if got, want := ask("RL.DENIED", "100"), "*1\r\n%13\r\n"+fields; got != want || asked != 100 {
 		t.Errorf("got %q of %d, want %q", got, asked, want)
 	}
-	if got := ask("RL.DENIED", "101"); got != "-ERR n must be an integer between 1 and 100\r\n" {
+	if got := ask("RL.DENIED", "101"); got != "-ERR n must be an integer between 1 and 100, the number of rows\r\n" {
 		t.Errorf("got %q", got)
 	}
 }
