@@ -145,6 +145,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"replay", "--limits", "-", "-"}, "standard input can be the limits file or the log, not both"},
 	{[]string{"replay", "--limits", sampleLimits, "--compare", "-", "-"}, "standard input can be the limits file or the log, not both"},
 	{[]string{"replay", "--limits", "-", "--compare", "-", "a"}, "standard input can be one of two limits files, not both"},
+	{[]string{"replay", "--limits", sampleLimits, "--svg", "nope/x.svg", "a"}, `--svg: there is no folder "nope" for "nope/x.svg"`},
 	{[]string{"replay", "--limits", sampleLimits, "--svg", "-", "a"}, "--svg names a file, as standard output has the report: name a new one"},
 	{[]string{"replay", "--limits", sampleLimits, "--svg", "main.go", "a"}, `--svg "main.go" would replace a file that is no SVG: name a new one`},
 	{[]string{"replay", "--limits", sampleLimits, "--svg", "/dev/null", "a"}, `--svg "/dev/null" is no regular file: name a new one`},

@@ -61,7 +61,19 @@ func NewReader(r io.Reader) (*Reader, error) {
 			return nil, readError(err)
 		}
 	}
-	return &Reader{source: source, lines: bufio.NewReaderSize(text, lineBuffer)}, nil
+	lines := bufio.NewReaderSize(text, lineBuffer)
+	if isTar(lines) {
+		return nil, errors.New("read log: it is a tar archive: want one log (tar -xOf ARCHIVE writes those in it to standard output)")
+	}
+	return &Reader{source: source, lines: lines}, nil
+}
+
+// isTar reports whether text begins with the header of a file in an archive, of
+// https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html.
+func isTar(text *bufio.Reader) bool {
+	const magic, at = "ustar", 257
+	head, _ := text.Peek(at + len(magic)) // the first line reports an error of reading
+	return len(head) == at+len(magic) && string(head[at:]) == magic
 }
 
 // otherCompression names the compression, other than gzip, of a file that

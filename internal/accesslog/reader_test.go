@@ -221,6 +221,7 @@ func TestReaderSaysWhyItCannotRead(t *testing.T) {
 		{"zstd", strings.NewReader("\x28\xb5\x2f\xfd..."), "compressed with zstd"},
 		{"xz", strings.NewReader("\xfd7zXZ\x00..."), "compressed with xz"},
 		{"bzip2", strings.NewReader("BZh91AY&SY..."), "compressed with bzip2"},
+		{"tar", strings.NewReader("access.log" + strings.Repeat("\x00", 247) + "ustar  \x00root"), "it is a tar archive"},
 		{"zip", strings.NewReader("PK\x03\x04..."), "compressed with zip"},
 		{"UTF-16 with a mark", strings.NewReader("\xff\xfe1\x00"), "is text in UTF-16: want UTF-8 (iconv -f UTF-16 -t UTF-8 makes that)"},
 		{"UTF-16, the other way round", strings.NewReader("\xfe\xff\x001"), "is text in UTF-16"},
