@@ -53,6 +53,7 @@ type batch struct {
 	failed    int
 	lastErr   error
 	inTime    int   // calls that were answered while their callers waited
+	wrote     bool  // one of the calls that were answered has written
 	now       int64 // the store's time, from the reply being read
 	// replayed reports whether the reply being read is a replayed answer.
 	replayed bool
@@ -140,7 +141,7 @@ var hashSeed = maphash.MakeSeed()
 func (b *batch) reset() {
 	b.commands, b.runs, b.coalesced = b.commands[:0], b.runs[:0], b.coalesced[:0]
 	b.missing, b.again, b.read, b.resends = nil, nil, 0, 0
-	b.inTime, b.failed, b.lastErr = 0, 0, nil
+	b.inTime, b.failed, b.lastErr, b.wrote = 0, 0, nil, false
 	clear(b.callers) // releases the node requests
 	clear(b.requests)
 	b.callers, b.requests = b.callers[:0], b.requests[:0]

@@ -150,6 +150,7 @@ func impossibleState(numbers [6]int64, n int, id string) error {
 // readRefund answers a refund.
 func (b *batch) readRefund(g *coalescedCall) {
 	b.inTime++
+	b.wrote = true
 	late := false
 	b.eachCaller(g, func(nr *nodeRequest, _ limit.Call) {
 		nr.refunds++
@@ -234,6 +235,7 @@ func (b *batch) grant(what op, g *coalescedCall, now int64) {
 	for at := g.first; at >= 0; at = b.callers[at].next {
 		m := &b.callers[at]
 		granted = b.check(what, g, now)
+		b.wrote = b.wrote || granted && what == opTake
 		if granted && m.leaseWanted > 0 {
 			b.leaseCallers, b.heldVerdicts = append(b.leaseCallers, at), append(b.heldVerdicts, b.verdicts...)
 			continue

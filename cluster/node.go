@@ -40,10 +40,11 @@ type node struct {
 	// It is read without health too.
 	sick     atomic.Int64
 	reported logthrottle.Throttle
-	health   sync.Mutex // guards degraded and unlogged, and changes of sick
+	health   sync.Mutex // guards degraded, refusing and unlogged, and changes of sick
 	// degraded is set while the last line about health in the log reports the node as failing.
 	degraded bool
-	unlogged int // the outages without a line since the last one that has one
+	refusing bool // the last failure was a refusal of all writes
+	unlogged int  // the outages without a line since the last one that has one
 }
 
 // clientOptions returns the options of every client connection: there are no retries, and
@@ -99,7 +100,8 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	n.pipeline.notifyLater = func(nr *nodeRequest) { n.pipeline.answered = append(n.pipeline.answered, nr) }
 	n.breaker = breaker.New(breaker.Options{
 		Cooldown: s.opts.Cooldown, ProbeTimeout: s.opts.IOTimeout,
-		Changed: func(t breaker.Transition) { n.changed(t, s.opts.OnOutage) },
+		RefusesWrites: func(err error) bool { return RefusesWrites(err) != "" },
+		Changed:       func(t breaker.Transition) { n.changed(t, s.opts.OnOutage) },
 	})
 	n.pipeline.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
 	for range maxInFlight {
@@ -179,15 +181,16 @@ const (
 	healthLines  = 2
 )
 
-// reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy. The next line counts
-// the outages that have none.
-func (n *node) reportHealth(err error) {
+// reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy, but a node that refuses all
+// writes has recovered only if something was written. The next line counts the outages that have none.
+func (n *node) reportHealth(err error, wrote bool) {
 	if err == nil && n.sick.Load() == 0 {
 		return // the usual case, without a lock
 	}
 	n.health.Lock()
 	defer n.health.Unlock()
 	switch {
+	case err == nil && n.refusing && !wrote:
 	case err == nil:
 		n.sick.Store(0)
 		if n.degraded {
@@ -195,6 +198,7 @@ func (n *node) reportHealth(err error) {
 			n.log.Info("store recovered", "node", n.addr)
 		}
 	default:
+		n.refusing = RefusesWrites(err) != ""
 		began := n.sick.CompareAndSwap(0, time.Now().UnixNano())
 		switch {
 		case n.degraded:

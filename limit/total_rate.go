@@ -62,12 +62,38 @@ func (s *Set) TotalRate() TotalRate {
 // whyNoRate returns the reason why no plan bounds the rate of a tenant.
 func (s *Set) whyNoRate() string {
 	const why = "no enforced limit bounds all that a tenant takes in a second, as one by: [tenant] without conditions does that no other replaces or lifts"
+	for _, name := range keys(s.byPlan) {
+		for _, g := range s.byPlan[name].groups {
+			if l, by := g.inPlace(); l != nil {
+				return why + "; " + Quote(l.ID) + " of plan " + name + " does not, as " + Quote(by.ID) + " takes its place for some requests"
+			}
+		}
+	}
 	for _, l := range s.Limits {
-		if l.EnforcedAlways() && l.byTenant && len(l.by)+len(l.when) == 0 && (l.isQuota() || l.FixedCost > 0) {
+		if l.countsAll() && (l.isQuota() || l.FixedCost > 0) {
 			return why + "; " + Quote(l.ID) + " does not, as it is a quota of a day or more or has a cost of its own"
 		}
 	}
 	return why
+}
+
+// countsAll reports whether a limit counts all requests of a tenant in one bucket.
+func (l *Limit) countsAll() bool {
+	return l.EnforcedAlways() && l.byTenant && len(l.by)+len(l.when) == 0
+}
+
+// inPlace returns a limit of a group that would bound the rate of a tenant, and the one of the group that takes its place and bounds no
+// rate; nil if there is none.
+func (g *group) inPlace() (l, by *Limit) {
+	bounds := func(l *Limit) bool {
+		return l.Action != ActionAllow && !l.isQuota() && l.byTenant && len(l.by) == 0 && l.FixedCost == 0
+	}
+	i := slices.IndexFunc(g.candidates, func(l *Limit) bool { return l.countsAll() && l.Action == ActionLimit && bounds(l) })
+	j := slices.IndexFunc(g.candidates, func(l *Limit) bool { return l.EnforcedAlways() && !bounds(l) })
+	if i < 0 || j < 0 || g.slots {
+		return nil, nil
+	}
+	return g.candidates[i], g.candidates[j]
 }
 
 // groupRate is the rate at which a group admits units, for any mix of requests.

@@ -240,7 +240,10 @@ func (f *replayFlags) run(ctx context.Context, env *environment, log string, opt
 	defer func() { _ = in.Close() }()
 	progress := accesslog.NewProgress(env.stderr, term.IsTerminal(int(os.Stderr.Fd())), size, time.Now)
 	defer progress.Finish()
-	opts.Progress = progress.Update
+	opts.Progress, opts.Paced = progress.Update, progress.UpdatePaced
+	if opts.Speed > 0 {
+		fmt.Fprintf(env.stderr, "limitgate replay: at --speed %s an hour of the log takes %s\n", f.speed, time.Duration(float64(time.Hour)/opts.Speed).Round(time.Millisecond))
+	}
 	if f.compare != "" {
 		return f.runCompare(ctx, env, in, set, opts, progress)
 	}

@@ -16,10 +16,13 @@ import (
 // which. It returns ok = false for a line that is no request, such as a heading.
 func (r *Reader) parseLine(line []byte) (e Entry, ok bool, err error) {
 	line = withoutSyslog(line)
+	format := ""
 	switch {
 	case line[0] == '{':
+		format = "JSON"
 		e, err = parseJSON(line)
 	case line[0] == '[' && isEnvoy(line):
+		format = "Envoy's default format"
 		e, err = parseEnvoy(string(line))
 	case isJSONArray(line):
 		err = errors.New("a JSON array begins, and its objects are not read: want one object a line without brackets around all (jq -c '.[]' makes that of an array)")
@@ -32,9 +35,15 @@ func (r *Reader) parseLine(line []byte) (e Entry, ok bool, err error) {
 	case isIIS(line):
 		err = errors.New("these are columns of IIS, and no line #Fields: before them names them: want the log from its line #Fields: on")
 	case isALB(line):
+		format = "an Application Load Balancer"
 		e, err = parseALB(string(line))
 	default:
-		e, err = Parse(line)
+		if e, err = Parse(line); err != nil && r.format != "" {
+			err = fmt.Errorf("it is no line of %s, as those before it are", r.format)
+		}
+	}
+	if err == nil {
+		r.format = format
 	}
 	return e, err == nil, err
 }

@@ -126,3 +126,24 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// TestLineOfAnotherFormat: a line that begins in no known way is said to be none of the format that the lines before it have.
+func TestLineOfAnotherFormat(t *testing.T) {
+	for of, want := range map[string]string{
+		"combined":   "want Common or Combined Log Format",
+		"ALB":        "it is no line of an Application Load Balancer, as those before it are",
+		"envoy":      "it is no line of Envoy's default format, as those before it are",
+		"nginx JSON": "it is no line of JSON, as those before it are",
+	} {
+		r, err := NewReader(strings.NewReader(formats[of] + "\ngarbage\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Next(); err != nil {
+			t.Errorf("%s: %v", of, err)
+		}
+		if _, err := r.Next(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", of, err, want)
+		}
+	}
+}

@@ -53,15 +53,26 @@ func NewProgress(w io.Writer, isTerminal bool, total int64, now func() time.Time
 // After a failed write it stops drawing silently, because the replay matters more than
 // its bar.
 func (p *Progress) Update(bytesRead, lines int64) {
-	if p.w == nil {
-		return
+	if t := p.now(); p.isDue(t) {
+		p.draw(p.text(bytesRead, lines, t.Sub(p.start)))
 	}
-	t := p.now()
-	if p.width > 0 && t.Sub(p.last) < redrawInterval {
-		return
+}
+
+// UpdatePaced does the same for requests that are sent at the pace of the log, so that the bytes read are far ahead:
+// requests is their number so far, and at the log's time.
+func (p *Progress) UpdatePaced(requests int64, at time.Time) {
+	if p.isDue(p.now()) {
+		p.draw(withCommas(requests) + " requests  the log is at " + at.UTC().Format(time.DateTime) + " UTC")
+	}
+}
+
+// isDue reports whether the line is to be drawn, and records that it is.
+func (p *Progress) isDue(t time.Time) bool {
+	if p.w == nil || p.width > 0 && t.Sub(p.last) < redrawInterval {
+		return false
 	}
 	p.last = t
-	p.draw(p.text(bytesRead, lines, t.Sub(p.start)))
+	return true
 }
 
 // Finish clears the line, so that the next output begins at its left end.

@@ -157,3 +157,16 @@ func TestShortDuration(t *testing.T) {
 		}
 	}
 }
+
+// TestProgressPaced: at the pace of the log the line has the requests sent and the time of the log.
+func TestProgressPaced(t *testing.T) {
+	clock, term := &handClock{atNoon}, &screen{}
+	p := NewProgress(term, true, 1000, clock.now)
+	p.UpdatePaced(0, atNoon)
+	p.UpdatePaced(7, atNoon.Add(time.Minute)) // too soon
+	clock.t = clock.t.Add(redrawInterval)
+	p.UpdatePaced(1234, atNoon.Add(time.Hour))
+	if got, want := term.text(), "1,234 requests  the log is at "+atNoon.Add(time.Hour).UTC().Format(time.DateTime)+" UTC"; got != want || term.writes != 2 {
+		t.Errorf("%d writes, %q, want %q", term.writes, got, want)
+	}
+}

@@ -33,6 +33,7 @@ type Reader struct {
 	line    int      // The number of the line read last.
 	length  int      // The length of the line read last.
 	columns []string // The names in the last line #Fields:, nil before it.
+	format  string   // The format of the entry read last, "" for Common or Combined Log Format.
 	err     error    // The error that ended the reading, returned by all later calls.
 }
 

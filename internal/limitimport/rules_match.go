@@ -52,7 +52,7 @@ func (r *rules) matchOn(name string, line int) {
 func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, ok bool) {
 	m := value(n, "match")
 	switch {
-	case m == nil:
+	case m == nil || m.Tag == nullTag:
 		return nil, true
 	case m.Kind == yaml.ScalarNode:
 		return r.pattern(m, id)
@@ -65,6 +65,9 @@ func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, o
 	}
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		name, of := word(strings.ToLower(m.Content[i].Value)), resolved(m.Content[i+1])
+		if of.Tag == nullTag {
+			continue // no condition
+		}
 		if of.Kind != yaml.ScalarNode {
 			r.remark(of.Line, "%s is not imported: %s of match is no text", id, name)
 			return nil, false

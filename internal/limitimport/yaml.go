@@ -69,6 +69,9 @@ func value(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
+// nullTag is the tag of an absent value, which programs write as null.
+const nullTag = "!!null"
+
 // resolved returns the node that an alias stands for.
 func resolved(n *yaml.Node) *yaml.Node {
 	for n != nil && n.Kind == yaml.AliasNode {
@@ -87,7 +90,7 @@ func items(n *yaml.Node, key string) []*yaml.Node {
 
 // scalar returns a scalar of a mapping, or "".
 func scalar(n *yaml.Node, key string) string {
-	if v := value(n, key); v != nil && v.Kind == yaml.ScalarNode && v.Tag != "!!null" {
+	if v := value(n, key); v != nil && v.Kind == yaml.ScalarNode && v.Tag != nullTag {
 		return v.Value
 	}
 	return ""

@@ -21,6 +21,8 @@ type remote struct {
 	addrs  *limit.AddrHasher
 	buffer limit.Buffer
 	speed  float64
+	paced  func(requests int64, at time.Time)
+	sent   int64
 	// begun is the time at which the first request was sent, and first its time in the
 	// log.
 	begun, first time.Time
@@ -34,7 +36,7 @@ func newRemote(client *redis.Client, set *limit.Set, opts Options) (*remote, err
 	if err != nil {
 		return nil, err
 	}
-	return &remote{client: client, set: set, addrs: addrs, speed: opts.Speed}, nil
+	return &remote{client: client, set: set, addrs: addrs, speed: opts.Speed, paced: opts.Paced}, nil
 }
 
 func (r *remote) decide(ctx context.Context, batch []asked) ([]outcome, error) {
@@ -67,6 +69,9 @@ func (r *remote) due(ctx context.Context, batch []asked) (int, error) {
 	when := func(a *asked) time.Time {
 		return r.begun.Add(time.Duration(float64(a.at.Sub(r.first)) / r.speed))
 	}
+	if r.paced != nil {
+		r.paced(r.sent, batch[0].at)
+	}
 	select {
 	case <-ctx.Done():
 		return 0, ctx.Err()
@@ -76,6 +81,7 @@ func (r *remote) due(ctx context.Context, batch []asked) (int, error) {
 	for n < len(batch) && !when(&batch[n]).After(now) {
 		n++
 	}
+	r.sent += int64(n)
 	return n, nil
 }
 

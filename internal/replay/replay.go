@@ -43,6 +43,9 @@ type Options struct {
 	ShowAddresses bool
 	// Progress is called with the bytes and lines read so far; it may be nil.
 	Progress func(bytesRead, lines int64)
+	// Paced is called in the place of Progress if Speed is set, with the number of requests sent so far and the log's time of
+	// the next one; it may be nil.
+	Paced func(requests int64, at time.Time)
 	// Warn is called with a sentence for each template that names what the log lacks; it may be nil.
 	Warn func(text string)
 }
@@ -128,7 +131,7 @@ func (s *source) read() (accesslog.Entry, error) {
 	for {
 		e, err := s.reader.Next()
 		s.lines++
-		if s.opts.Progress != nil {
+		if s.opts.Progress != nil && s.opts.Speed == 0 {
 			s.opts.Progress(s.reader.BytesRead(), s.lines)
 		}
 		var bad *accesslog.ParseError
