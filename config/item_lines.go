@@ -18,15 +18,16 @@ type itemLines struct {
 	keys   []string // of the parts that were read
 	starts []int    // by key: the line of the part as a whole; its elements have those that follow
 	next   int
-	// The part that was looked up last, as a large one may have many problems.
-	nodes jsonNodes
-	last  int // its index in keys
-	node  *yaml.Node
+	names  map[int][]string // by key: of the elements of the parts that were looked up
+	nodes  jsonNodes
 }
 
 func newItemLines(parts map[string]json.RawMessage) *itemLines {
-	return &itemLines{parts: parts, next: 1, last: -1}
+	return &itemLines{parts: parts, next: headLine + 1, names: map[int][]string{}}
 }
+
+// headLine is the line of problems that are of no limit, such as a version that is missing: they are of the part with the rest.
+const headLine = 1
 
 // number gives lines to the node of a part and all below it.
 func (p *itemLines) number(part string, n *yaml.Node) {
@@ -70,32 +71,38 @@ func elements(n *yaml.Node, each func(name, value *yaml.Node)) {
 func (p *itemLines) where(line int) string {
 	i := sort.SearchInts(p.starts, line+1) - 1
 	if i < 0 {
-		return "a table" // a problem of none of its items
+		return table.KeyShared
 	}
 	key := table.Printable(p.keys[i])
-	if i != p.last {
-		n, err := p.nodes.read(p.parts[p.keys[i]])
-		if err != nil {
-			return key
-		}
-		p.last, p.node = i, n
+	names, known := p.names[i]
+	if !known {
+		names = p.namesOf(p.parts[p.keys[i]])
+		p.names[i] = names
 	}
-	at, name := line-p.starts[i], ""
-	elements(p.node, func(override, value *yaml.Node) {
-		if at--; at != 0 {
-			return
-		}
+	if at := line - p.starts[i] - 1; at >= 0 && at < len(names) {
+		return key + ", " + names[at]
+	}
+	return key
+}
+
+// namesOf names the elements of a part.
+func (p *itemLines) namesOf(part json.RawMessage) (names []string) {
+	n, err := p.nodes.read(part)
+	if err != nil {
+		return nil
+	}
+	elements(n, func(override, value *yaml.Node) {
 		id := valueOf(value, "id")
 		switch {
 		case override != nil:
-			name = ", override of " + limit.Quote(override.Value)
-		case id != nil:
-			name = fmt.Sprintf(", limit %d, %s", line-p.starts[i], limit.Quote(id.Value))
+			names = append(names, "override of "+limit.Quote(override.Value))
+		case id != nil && id.Value != "":
+			names = append(names, fmt.Sprintf("limit %d, %s", len(names)+1, limit.Quote(id.Value)))
 		default:
-			name = fmt.Sprintf(", limit %d", line-p.starts[i])
+			names = append(names, fmt.Sprintf("limit %d", len(names)+1))
 		}
 	})
-	return key + name
+	return names
 }
 
 // place sets where each problem is.

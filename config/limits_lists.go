@@ -103,7 +103,7 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 			continue
 		}
 		if line := lines[name.Value]; line > 0 {
-			d.fail(item, plain(field), "list %s is included twice, on line %d too: remove one of them", Quote(name.Value), line)
+			d.fail(item, plain(field), "list %s is included twice, on %s too: remove one of them", Quote(name.Value), d.doc.At(line))
 			continue
 		}
 		if d.included += len(from.Content); d.included > maxIncluded {

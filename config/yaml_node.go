@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -112,11 +113,11 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 		name := join(field, key.Value)
 		line := seen[key.Value]
 		if line > 0 && key.Value == "id" && strings.HasSuffix(field, "]") && n.Style&yaml.FlowStyle == 0 && valueOf(n, "id").Value != value.Value {
-			d.fail(key, plain(name), "a second id in the limit of line %d: write - in front of it to begin another limit", line)
+			d.fail(key, plain(name), "a second id in the limit of %s: write - in front of it to begin another limit", d.doc.At(line))
 			return
 		}
 		if line > 0 {
-			d.fail(key, plain(name), "it is already there, on line %d: remove one of them", line)
+			d.fail(key, plain(name), "it is already there, on %s: remove one of them", d.doc.At(line))
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -177,21 +178,33 @@ func endsByComma(key, value *yaml.Node) bool {
 	return key.Value != "" && key.Value[0] >= '0' && key.Value[0] <= '9' && isNull(value)
 }
 
+// mostGroups bounds the groups of digits of a number with commas: there is no larger number in a limits file.
+const mostGroups = 6
+
+// numberWithCommas matches the entry of a mapping with a number that has commas between its groups of digits.
+var numberWithCommas = regexp.MustCompile(`^[a-z_]+: \d{1,3}(?:,\d{3})+(?:/\w+)?$`)
+
 // withoutComma returns the entry of a mapping whose number goes on in key, and in others beside it, as it is meant.
 func withoutComma(n, key *yaml.Node) string {
 	at := slices.Index(n.Content, key)
-	for at >= 0 && endsByComma(n.Content[at], n.Content[at+1]) {
+	for most := mostGroups; most > 0 && at >= 0 && endsByComma(n.Content[at], n.Content[at+1]); most-- {
 		at -= 2
 	}
 	if at < 0 || n.Content[at+1].Kind != yaml.ScalarNode {
-		return "rate: 1000/s"
+		return exampleRate
 	}
 	meant := n.Content[at].Value + ": " + n.Content[at+1].Value
-	for at += 2; at < len(n.Content) && endsByComma(n.Content[at], n.Content[at+1]); at += 2 {
-		meant += n.Content[at].Value
+	for at += 2; at < len(n.Content) && len(meant) < 64 && endsByComma(n.Content[at], n.Content[at+1]); at += 2 {
+		meant += "," + n.Content[at].Value
 	}
-	return plain(meant)
+	if !numberWithCommas.MatchString(meant) {
+		return exampleRate
+	}
+	return plain(strings.ReplaceAll(meant, ",", ""))
 }
+
+// exampleRate is a rate without commas.
+const exampleRate = "rate: 1000/s"
 
 // texts reads a list of scalars.
 func (d *limitsDecoder) texts(to *[]limit.Text, n *yaml.Node, field string) {

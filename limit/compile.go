@@ -232,7 +232,7 @@ func (c *compiler) checkIDs() {
 		ids := map[string]*Limit{}
 		for _, l := range c.plans[spec.Name.Value].limits {
 			if other := sharedIDs[l.ID]; other != nil {
-				c.fail(l.Line, "id", "%s is also the id of a shared limit (%s): give one of them another", Quote(l.ID), c.doc.where(other.Line))
+				c.fail(l.Line, "id", "%s is also the id of a shared limit (%s): give one of them another", Quote(l.ID), c.doc.At(other.Line))
 			}
 			c.checkID(l, ids)
 		}
@@ -245,7 +245,7 @@ func (c *compiler) checkID(l *Limit, seen map[string]*Limit) {
 		if l.Plan != "" {
 			where = "plan " + l.Plan
 		}
-		c.fail(l.Line, "id", "%s is already the id of a limit (%s): ids are unique within %s", Quote(l.ID), c.doc.where(other.Line), where)
+		c.fail(l.Line, "id", "%s is already the id of a limit (%s): ids are unique within %s", Quote(l.ID), c.doc.At(other.Line), where)
 		l.broken = true // it would tie with the other one
 		return
 	}

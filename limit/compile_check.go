@@ -83,7 +83,7 @@ func (c *compiler) reportUndecided() {
 		if l.ID != "" {
 			name = Quote(l.ID)
 		}
-		names = append(names, fmt.Sprintf("%s (%s)", name, c.doc.where(l.Line)))
+		names = append(names, fmt.Sprintf("%s (%s)", name, c.doc.At(l.Line)))
 	}
 	all, line := strings.Join(names, ", "), c.undecided[0].Line
 	if more := len(c.undecided) - len(names); more > 0 {

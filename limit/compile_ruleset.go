@@ -366,7 +366,7 @@ func (c *compiler) checkTies(g []*Limit, lowest int8) {
 			}
 			c.tied[later.entry()] = true
 			c.fail(later.Line, "when", "limits %s (%s) and %s (%s) are equally specific and one request could meet both: make one more specific, give it a group of its own, or remove one",
-				Quote(a.ID), c.doc.where(a.Line), Quote(b.ID), c.doc.where(b.Line))
+				Quote(a.ID), c.doc.At(a.Line), Quote(b.ID), c.doc.At(b.Line))
 		}
 	}
 }

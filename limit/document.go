@@ -24,8 +24,8 @@ type Document struct {
 	Where func(line int) string
 }
 
-// where names a line in a message.
-func (d *Document) where(line int) string {
+// At names a line in a message.
+func (d *Document) At(line int) string {
 	if d.Where != nil {
 		return d.Where(line)
 	}

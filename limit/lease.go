@@ -146,7 +146,7 @@ func (c *compiler) warnLeases() {
 			}
 			compared += len(c.set.Limits) // which replaced looks through
 			if !c.replaced(b) {
-				c.warn(a.Line, "lease", "%s has one without effect: each of its requests asks the store for %s (%s), which has none. Give that one a lease too, or remove this one", Quote(a.ID), Quote(b.ID), c.doc.where(b.Line))
+				c.warn(a.Line, "lease", "%s has one without effect: each of its requests asks the store for %s (%s), which has none. Give that one a lease too, or remove this one", Quote(a.ID), Quote(b.ID), c.doc.At(b.Line))
 				break
 			}
 		}

@@ -77,7 +77,7 @@ func isIIS(line []byte) bool {
 //
 //	[TIME] "METHOD PATH PROTO" STATUS FLAGS RECEIVED SENT DURATION UPSTREAM "X-FORWARDED-FOR" "USER-AGENT" "ID" "AUTHORITY" "HOST"
 //
-// The address is the last one of X-Forwarded-For, which Envoy has added.
+// The address is the client of X-Forwarded-For, as of a list in the other formats.
 func parseEnvoy(s string) (e Entry, err error) {
 	stamp, rest, ok := strings.Cut(s[1:], "] ")
 	if !ok {
@@ -107,7 +107,7 @@ func parseEnvoy(s string) (e Entry, err error) {
 	}
 	e.RemoteAddr = "-"
 	if forwarded != "-" {
-		e.RemoteAddr = strings.TrimSpace(forwarded[strings.LastIndexByte(forwarded, ',')+1:])
+		e.RemoteAddr = clientOf(forwarded)
 	}
 	return e, nil
 }

@@ -20,17 +20,25 @@ func cutHost(s string) (host, rest string, ok bool) {
 }
 
 // clientOf returns the client of a list of addresses, to which each proxy on the way has added the one before it: the last that is
-// neither private nor of the machine itself, or the first if all are. A text without an address is returned as it is.
+// neither of a network of its own nor of the machine itself, or the first if all are. A text without an address is returned as it is.
 func clientOf(list string) string {
 	if !strings.Contains(list, ",") {
 		return list
 	}
 	client := list
 	for text := range strings.SplitSeq(list, ",") {
-		text = strings.TrimSpace(text)
-		if addr, err := netip.ParseAddr(text); err == nil && (client == list || !addr.IsPrivate() && !addr.IsLoopback()) {
+		text = withoutPort(strings.TrimSpace(text))
+		if addr, err := netip.ParseAddr(text); err == nil && (client == list || isPublic(addr.Unmap())) {
 			client = text
 		}
 	}
 	return client
+}
+
+// carrierGrade are the addresses between the routers of a provider, https://www.rfc-editor.org/rfc/rfc6598.
+var carrierGrade = netip.MustParsePrefix("100.64.0.0/10")
+
+// isPublic reports whether an address is one that a client in the internet has.
+func isPublic(addr netip.Addr) bool {
+	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !carrierGrade.Contains(addr)
 }

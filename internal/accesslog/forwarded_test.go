@@ -12,6 +12,11 @@ func TestForwarded(t *testing.T) {
 		"unknown, 203.0.113.51":                "203.0.113.51",
 		"2001:db8::1, fd00::1, 127.0.0.1":      "2001:db8::1",
 		"203.0.113.51":                         "203.0.113.51",
+		"203.0.113.51:1234, 10.0.0.5":          "203.0.113.51",
+		"[2001:db8::1]:44, 10.0.0.5:80":        "2001:db8::1",
+		"203.0.113.51, 169.254.1.1":            "203.0.113.51",
+		"203.0.113.51, 100.64.0.3, 0.0.0.0":    "203.0.113.51",
+		"203.0.113.51, ::ffff:10.0.0.5":        "203.0.113.51",
 	} {
 		line := list + ` - joe [17/May/2015:12:00:00 +0000] "GET /a HTTP/1.1" 200 5`
 		e, err := Parse([]byte(line))
@@ -21,6 +26,10 @@ func TestForwarded(t *testing.T) {
 		e, err = parseJSON([]byte(`{"time":"2026-03-01T10:00:00Z","x_forwarded_for":"` + list + `","request":"GET /a HTTP/1.1"}`))
 		if err != nil || e.RemoteAddr != want {
 			t.Errorf("JSON with %s: %+v, %v", list, e, err)
+		}
+		e, err = parseEnvoy(`[2026-03-01T10:00:05.000Z] "GET /a HTTP/1.1" 200 - 0 1045 12 11 "` + list + `" "curl/8.5" "id" "example.com" "10.0.0.1:80"`)
+		if err != nil || e.RemoteAddr != want {
+			t.Errorf("Envoy with %s: %+v, %v", list, e, err)
 		}
 	}
 	for _, line := range []string{"a,", "a, ", "a, b", "a, b, - - [x", ", , ,"} {

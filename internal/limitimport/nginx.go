@@ -138,13 +138,15 @@ type nginx struct {
 	context   *nginxContext
 	contexts  []*nginxContext // all contexts
 	answering []answering
-	passing   []passing            // what sends requests to another location
-	keyed     []keyed              // what services send for keys
-	serversBy string               // the dimension of conditions on servers, "" until it is needed
-	maps      map[string]*nginxMap // by the variable
-	labels    names                // of locations that no condition on the path can have
-	areas     int                  // of all sites
-	looked    int                  // spots that were looked at
+	passing   []passing // what sends requests to another location
+	// changesPaths reports that a rewrite changes the path of requests without another location for them.
+	changesPaths bool
+	keyed        []keyed              // what services send for keys
+	serversBy    string               // the dimension of conditions on servers, "" until it is needed
+	maps         map[string]*nginxMap // by the variable
+	labels       names                // of locations that no condition on the path can have
+	areas        int                  // of all sites
+	looked       int                  // spots that were looked at
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names

@@ -37,7 +37,10 @@ func (n *nginx) redirects(words []nginxWord) {
 	switch {
 	case last == "redirect" || last == "permanent":
 		n.answering = append(n.answering, answering{c, words[0].line})
-	case last != "break":
+	case last == "break" && c.name != "server": // the path changes, and the location stays
+		n.changesPaths = true
+	default: // of a server, a break too is before nginx chooses the location
+		n.changesPaths = n.changesPaths || last == "break"
 		n.passing = append(n.passing, passing{c, words[0].line, passingTarget(to), true, false})
 	}
 }

@@ -35,7 +35,7 @@ func (n *nginx) sharing(zone string, all []zoneKind) (lines []int) {
 	}
 	// A host that no server names may be one of a server of another port.
 	byHost := has("server_name") || has("host") && n.serverDimension() == "host" && !slices.ContainsFunc(all, func(c zoneKind) bool { return c.host == "" })
-	byArea := has("uri", "document_uri") && (byHost || !slices.ContainsFunc(all, func(c zoneKind) bool { return c.host != all[0].host }))
+	byArea := has("uri", "document_uri") && !n.changesPaths && (byHost || !slices.ContainsFunc(all, func(c zoneKind) bool { return c.host != all[0].host }))
 	of := func(c zoneKind) zoneKind {
 		group := zoneKind{}
 		if byHost {

@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -148,11 +149,14 @@ func (r *rules) method(line int, id, method string) string {
 // parameter matches a parameter of a route in a limits file.
 var parameter = regexp.MustCompile(`\{[\w.-]{1,64}\}`)
 
+// urlPath matches a URL, perhaps behind a method, and its path.
+var urlPath = regexp.MustCompile(`^(?:\S+ )?[a-z]+://[^/?]*([^?]*)`)
+
 // isPrefix reports whether a pattern is a text with a * at its end at most. An op may be the template of a route.
 func (r *rules) isPrefix(m *yaml.Node, id string, isOp bool) bool {
 	text, cure := strings.TrimPrefix(m.Value, "* "), "write what stands before it, and one * at the end"
-	if _, rest, found := strings.Cut(text, "://"); found && strings.Contains(rest, "/") {
-		r.remark(m.Line, "%s is not imported: %s is a URL: write its path, %s", id, limit.Shorten(m.Value), limit.Shorten(rest[strings.IndexByte(rest, '/'):]))
+	if url := urlPath.FindStringSubmatch(text); url != nil {
+		r.remark(m.Line, "%s is not imported: %s is a URL: write its path, %s", id, limit.Shorten(m.Value), limit.Shorten(cmp.Or(url[1], "/")))
 		return false
 	}
 	if path, _, found := strings.Cut(text, "?"); found && strings.Contains(path, "/") && strings.Contains(text, "=") {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -55,6 +56,7 @@ type sampledRequests struct {
 	dims  map[string]string
 	uses  map[string][]limit.OpUse // by plan
 	ops   map[planOp]limit.OpSpelling
+	opsOf map[string]int                   // the number of ops, by plan
 	lines map[lineOf]*logthrottle.Throttle // they outlive a set
 }
 
@@ -102,7 +104,7 @@ func (s *sampledRequests) look(req *limit.Request) {
 	}
 	of, tooMany := s.spelling(set, req)
 	if tooMany && s.manyOps.Allow() {
-		s.log.Warn(manyOpsLine, "plan", set.Plan(req.Tenant), "ops", sampledOps) // secrets may be in the op
+		s.log.Warn(manyOpsLine, "plan", set.Plan(req.Tenant), "ops", "more than "+strconv.Itoa(sampledOps/2)) // secrets may be in the op
 	}
 	if of.Reason != "" && s.mayLog(&s.spelled, of.Condition+": "+of.Reason) {
 		s.log.Warn(spelledLine, "reason", of.Reason, "condition", of.Condition) // secrets may be in the op
@@ -168,6 +170,7 @@ func absentValue(req *limit.Request) (name, value string) {
 func (s *sampledRequests) use(set *limit.Set) {
 	if s.set != set {
 		s.set, s.dims, s.uses, s.ops = set, map[string]string{}, map[string][]limit.OpUse{}, map[planOp]limit.OpSpelling{}
+		s.opsOf = map[string]int{}
 	}
 }
 
@@ -187,7 +190,8 @@ func (s *sampledRequests) nearDim(set *limit.Set, name string) string {
 }
 
 // spelling returns how the op of a request differs from one that limits of its tenant use, or none, also if another
-// decision compares at the moment. TooMany reports that there are more ops than are remembered, and that limits count by op.
+// decision compares at the moment. TooMany reports that there are more ops than are remembered, most of them
+// of the request's plan, and that its limits count by op.
 func (s *sampledRequests) spelling(set *limit.Set, req *limit.Request) (of limit.OpSpelling, tooMany bool) {
 	key := planOp{set.Plan(req.Tenant), req.Op}
 	if !s.mu.TryLock() {
@@ -200,7 +204,7 @@ func (s *sampledRequests) spelling(set *limit.Set, req *limit.Request) (of limit
 		return of, false
 	}
 	if len(s.ops) == sampledOps {
-		return of, slices.ContainsFunc(s.uses[key.plan], func(use limit.OpUse) bool { return use.Counts })
+		return of, s.opsOf[key.plan] > sampledOps/2 && slices.ContainsFunc(s.uses[key.plan], func(use limit.OpUse) bool { return use.Counts })
 	}
 	uses, known := s.uses[key.plan]
 	if !known {
@@ -211,6 +215,7 @@ func (s *sampledRequests) spelling(set *limit.Set, req *limit.Request) (of limit
 		of, _ = limit.SpellingOf(req.Op, uses)
 		key.op = strings.Clone(key.op)
 		s.ops[key] = of
+		s.opsOf[key.plan]++
 	}
 	return of, false
 }

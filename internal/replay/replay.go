@@ -130,7 +130,9 @@ func newSource(log io.Reader, opts Options) (*source, error) {
 func (s *source) read() (accesslog.Entry, error) {
 	for {
 		e, err := s.reader.Next()
-		s.lines++
+		if !errors.Is(err, io.EOF) {
+			s.lines++
+		}
 		if s.opts.Progress != nil && s.opts.Speed == 0 {
 			s.opts.Progress(s.reader.BytesRead(), s.lines)
 		}

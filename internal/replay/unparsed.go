@@ -26,6 +26,7 @@ type unparsed struct {
 
 // unparsedKind is lines with one reason.
 type unparsedKind struct {
+	begin  string // of all reasons, up to what they quote
 	reason string // of the first one
 	line   int    // its number
 	count  int64
@@ -35,12 +36,12 @@ type unparsedKind struct {
 func (u *unparsed) add(bad *accesslog.ParseError) {
 	u.total++
 	begin, _, _ := strings.Cut(bad.Reason, `"`)
-	i := slices.IndexFunc(u.kinds, func(k unparsedKind) bool { return strings.HasPrefix(k.reason, begin) })
+	i := slices.IndexFunc(u.kinds, func(k unparsedKind) bool { return k.begin == begin })
 	switch {
 	case i >= 0:
 		u.kinds[i].count++
 	case len(u.kinds) < unparsedKinds:
-		u.kinds = append(u.kinds, unparsedKind{bad.Reason, bad.Line, 1})
+		u.kinds = append(u.kinds, unparsedKind{begin, bad.Reason, bad.Line, 1})
 	}
 }
 
