@@ -52,13 +52,13 @@ func (c *loosened) add(format string, args ...any) {
 
 // shared compares the shared limits.
 func (c *loosened) shared(before, after []*Limit) {
-	c.limits("", before, after)
+	c.limits("", before, after, after)
 	c.places("", before, after, func(_, _, _, _ *Limit) bool { return true })
 }
 
 // rulesets compares two rulesets without their shared limits, and reports whether they, with the shared ones, differ.
 func (c *loosened) rulesets(what string, was, is *ruleset) (changed bool) {
-	c.limits(what, was.ownLimits(), is.ownLimits())
+	c.limits(what, was.ownLimits(), is.ownLimits(), is.sorted())
 	return c.places(what, was.sorted(), is.sorted(), func(taker, _, _, _ *Limit) bool { return taker.layer != layerShared })
 }
 
@@ -77,16 +77,21 @@ func (c *loosened) tenant(name string, was, is *ruleset) {
 	if !c.plans[is.plan] && slices.EqualFunc(before, after, c.same) {
 		return
 	}
-	c.limits("tenant "+name+": ", before, after)
+	c.limits("tenant "+name+": ", before, after, is.sorted())
 	c.places("tenant "+name+": ", was.sorted(), is.sorted(), func(taker, taking, was, is *Limit) bool {
 		return overrides(taker, taking, was, is)
 	})
 }
 
-// limits compares limits by their ids.
-func (c *loosened) limits(what string, before, after []*Limit) {
+// limits compares limits by their ids. All are those that may count a request together after the change.
+func (c *loosened) limits(what string, before, after, all []*Limit) {
 	was, is := byID(before), byID(after)
 	for _, l := range before {
+		if now := is[l.ID]; now != nil && !slices.Equal(l.Replaces, now.Replaces) && onlyCountsBeside(now, l, all) {
+			was := *l
+			was.Replaces = now.Replaces
+			l = &was
+		}
 		if text := loosening(l, is[l.ID]); text != "" {
 			c.add("%s%s %s", what, l.ID, text)
 		}

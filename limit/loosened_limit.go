@@ -27,7 +27,7 @@ func loosening(was, is *Limit) string {
 		return was.Describe() + " -> " + is.Describe()
 	case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
 		return fmt.Sprintf("on_error %s -> %s", was.OnError, is.OnError)
-	case !alike(was, is) && !onlyDeniesMissing(is, was):
+	case !alike(was, is) && !onlyDeniesMissing(is, was) && !onlyDenies(is, was):
 		return "may admit more: " + strings.Join(differences(was, is), ", ")
 	}
 	return ""
@@ -63,6 +63,36 @@ func onlyDeniesMissing(is, was *Limit) bool {
 	before := *was
 	before.Missing = is.Missing
 	return is.Missing == MissingDeny && alike(&before, is)
+}
+
+// onlyDenies reports whether a limit denies the requests that it counted as it was.
+func onlyDenies(is, was *Limit) bool {
+	before := *was
+	before.Action, before.Store, before.Replaces, before.Params.Algorithm = is.Action, is.Store, is.Replaces, is.Params.Algorithm
+	return is.Action == ActionDeny && alike(&before, is)
+}
+
+// onlyCountsBeside reports whether a limit differs from what it was in nothing but that it replaces fewer of all limits, each of which
+// counts now without an effect on others, or in what it replaces anyway, as the more specific one of a group.
+func onlyCountsBeside(is, was *Limit, all []*Limit) bool {
+	before := *was
+	before.Replaces = is.Replaces
+	if !alike(&before, is) || was.Action != ActionLimit {
+		return false
+	}
+	for _, l := range all {
+		removed, added := slices.Contains(was.Replaces, l.ID) && !slices.Contains(is.Replaces, l.ID), slices.Contains(is.Replaces, l.ID) && !slices.Contains(was.Replaces, l.ID)
+		anyway := l.groupKey() == is.groupKey() && takesPlace(is, l)
+		if (removed || added) && !anyway && (added || l.Action == ActionAllow || len(l.Replaces) > 0 || !aloneInGroup(l, all)) {
+			return false
+		}
+	}
+	return true
+}
+
+// aloneInGroup reports whether all have no other limit of the group of l.
+func aloneInGroup(l *Limit, all []*Limit) bool {
+	return !slices.ContainsFunc(all, func(o *Limit) bool { return o != l && o.groupKey() == l.groupKey() })
 }
 
 // admitsMore reports whether a limit has a higher rate or capacity than it had, or may have, for the cost of a request.
