@@ -126,7 +126,7 @@ func (c *command) refusal(u *users.User, args [][]byte) string {
 	case scopeHold:
 		// A malformed id, which has no tenant, is refused by the command.
 		if tenant, ok := tenantOfHold(args[1:], u); ok && !u.MayUse(tenant) {
-			return c.mayNot(tenant)
+			return c.mayNot(u, tenant)
 		}
 	}
 	return ""
@@ -148,11 +148,14 @@ func (c *command) refusalOfTenant(u *users.User, args [][]byte) string {
 	case string(args[1]) == ownTenant && c.access.of == scopeTenant:
 		return "" // without a tenant of the user it is an error of the command
 	}
-	return c.mayNot(string(args[1]))
+	return c.mayNot(u, string(args[1]))
 }
 
+// ofToken is what refuses another tenant than that of a token, which follows.
+const ofToken = "its token is for tenant '"
+
 // mayNot returns the reason for a tenant that the user may not use.
-func (c *command) mayNot(tenant string) string {
+func (c *command) mayNot(u *users.User, tenant string) string {
 	verb := "check"
 	switch c.access.groups {
 	case users.Read:
@@ -160,7 +163,11 @@ func (c *command) mayNot(tenant string) string {
 	case users.Admin:
 		verb = "administer"
 	}
-	return "may not " + verb + " tenant '" + quote([]byte(tenant)) + "'"
+	reason := "may not " + verb + " tenant '" + quote([]byte(tenant)) + "'"
+	if u.Name == users.TokenName { // it has no rules
+		reason += ": " + ofToken + quote([]byte(u.Tenant())) + "'"
+	}
+	return reason
 }
 
 // tenantOfHold returns the tenant of a reservation or slot from the arguments of a settlement.

@@ -51,6 +51,7 @@ func TestTokens(t *testing.T) {
 	for _, line := range []string{"RL.CHECK other - -", "RL.EXPLAIN other - -", "RL.RESET acme", "RL.LIMITS", "CL.THROTTLE acme 1 1 1", "CLIENT LIST", "RL.RELEASE a;other;x"} {
 		expect(line, "-NOPERM")
 	}
+	expect("RL.CHECK other - -", "-NOPERM this user may not check tenant 'other': its token is for tenant 'acme'\r\n")
 	h.ReplaceUsers(set)
 	if killed {
 		t.Error("a reload of users closes the connection of a token")

@@ -208,8 +208,12 @@ func explainDialOf(flag, addr string, err error) error {
 		return fmt.Errorf("%w (%s is a Redis: name the address of a limitgate that serves it, started by limitgate serve --redis %[2]s)", err, addr)
 	case redis.HasErrorPrefix(err, "WRONGPASS") && strings.Contains(err.Error(), "has no users"):
 		return fmt.Errorf("%w (leave out --user and --password-file)", err)
+	case redis.HasErrorPrefix(err, "WRONGPASS") && strings.Contains(err.Error(), "the token is refused"):
+		return err
 	case redis.HasErrorPrefix(err, "WRONGPASS"):
 		return fmt.Errorf("%w (its file of users has no such user with this password: check --user, which is default unless given, and --password-file)", err)
+	case redis.HasErrorPrefix(err, "NOPERM") && strings.Contains(err.Error(), "': its token is for "):
+		return fmt.Errorf("%w (check that one, or - for it, or get a token for the other)", err)
 	case redis.HasErrorPrefix(err, "NOPERM"):
 		return fmt.Errorf("%w (%s; rights are in the file of users of that limitgate: add them there, or name another user by --user)", err, lacks(err))
 	case redis.HasErrorPrefix(err, "NOAUTH"):

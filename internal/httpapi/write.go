@@ -75,7 +75,7 @@ func (s *Server) errReply(ctx *fasthttp.RequestCtx, text string) {
 // lackingRule names the rule that a user lacks who may not ask for a tenant, or returns "".
 func lackingRule(text string) string {
 	_, tenant, found := strings.Cut(text, " tenant '")
-	if !found || !strings.HasPrefix(text, "this user may not ") {
+	if !found || !strings.HasPrefix(text, "this user may not ") || strings.Contains(text, "': its token is for ") {
 		return ""
 	}
 	return ": its rules have no ~" + strings.TrimSuffix(tenant, "'")

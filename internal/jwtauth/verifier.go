@@ -58,8 +58,14 @@ func (v *Verifier) Verify(token string) (tenant string, until time.Time, err err
 	if t, err := v.parser.ParseWithClaims(token, claims, v.keys.Find); err != nil {
 		return "", until, v.reason(err, t, claims)
 	}
-	tenant, ok := claims[v.tenantClaim].(string)
-	if !ok || tenant == "" || tenant == "-" {
+	claim, has := claims[v.tenantClaim]
+	tenant, isText := claim.(string)
+	switch {
+	case !has:
+		return "", until, fmt.Errorf("it has no claim %q, which names the tenant", v.tenantClaim)
+	case !isText:
+		return "", until, fmt.Errorf("its claim %q is no text: the issuer has to write the tenant as one", v.tenantClaim)
+	case tenant == "" || tenant == "-":
 		return "", until, fmt.Errorf("its claim %q names no tenant", v.tenantClaim)
 	}
 	expires, err := claims.GetExpirationTime()

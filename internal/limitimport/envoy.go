@@ -208,8 +208,11 @@ func (e *envoy) dimensions(r *envoyRule) bool {
 			}
 			continue
 		}
+		if _, err := netip.ParsePrefix(d.Value); name == "ip" && err == nil {
+			return drop("%s is one address, and no request has %s: for the network write a limit with when: {ip: %[2]s}", d.Key, limit.Shorten(d.Value))
+		}
 		if _, err := netip.ParseAddr(d.Value); name == "ip" && err != nil {
-			return drop("a condition on ip is an address or a block of them, and not %s", limit.Shorten(d.Value))
+			return drop("a condition on ip is an address or a network, and not %s", limit.Shorten(d.Value))
 		}
 		if i := strings.Index(d.Value, "*"); i >= 0 && i < len(d.Value)-1 {
 			return drop("a condition has one * at its end, and not %s", limit.Shorten(d.Value))

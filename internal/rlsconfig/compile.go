@@ -2,6 +2,7 @@ package rlsconfig
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -168,6 +169,9 @@ func (c *compiler) checkKey(spec *descriptorSpec) (ok bool) {
 		c.fail(key, "a key has at most %d bytes", maxKeyBytes)
 	case strings.Contains(spec.key.value, "*"):
 		c.warn(key, "an asterisk in a key stands for itself: only values have patterns")
+	}
+	if _, err := netip.ParsePrefix(spec.value.value); err == nil && spec.key.value == "remote_address" {
+		c.warn(value, "%s is a network, and a remote_address is one address, so that no request has it: networks are values of masked_remote_address", limit.Quote(spec.value.value))
 	}
 	if len(spec.value.value) > maxValueBytes {
 		c.fail(value, "a value has at most %d bytes", maxValueBytes)

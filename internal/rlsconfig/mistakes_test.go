@@ -165,6 +165,7 @@ func TestWarnings(t *testing.T) {
 		{"covered by a prefix", patterns("x*", "y*", "xy*", "y*x"), "f:5: descriptors[2]: warning: it never applies: the pattern \"x*\" of line 3 comes first and matches all of its values\n" +
 			"f:6: descriptors[3]: warning: it never applies: the pattern \"y*\" of line 4 comes first and matches all of its values"},
 		{"not covered", patterns("x*z", "x*", "*x", "a*b*c", "a*c*b", "x"), ""},
+		{"a network as an address", "domain: d\ndescriptors: [{key: remote_address, value: 10.0.0.0/8, rate_limit: {unlimited: true}}]\n", `f:2: descriptors[0].value: warning: "10.0.0.0/8" is a network, and a remote_address is one address, so that no request has it: networks are values of masked_remote_address`},
 		{"covered by all", patterns("*", "x", ""), "f:5: descriptors[2]: warning: it never applies: the pattern of line 3 matches all values"},
 		{"all behind the default", patterns("", "**"), "f:3: descriptors[0]: warning: it never applies: the pattern of line 4 matches all values"},
 	} {
