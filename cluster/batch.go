@@ -53,13 +53,12 @@ type batch struct {
 	failed    int
 	lastErr   error
 	inTime    int   // calls that were answered while their callers waited
-	wrote     bool  // one of the calls that were answered has written
+	wrote     bool  // a check that was answered has taken units
 	now       int64 // the store's time, from the reply being read
-	// replayed reports whether the reply being read is a replayed answer.
-	replayed bool
-	sentAt   time.Time
-	refs     int // senders and readers, see pipeline.release
-	read     int // the replies that were read, that to SCRIPT LOAD included
+	replayed  bool  // the reply being read is a replayed answer
+	sentAt    time.Time
+	refs      int // senders and readers, see pipeline.release
+	read      int // the replies that were read, that to SCRIPT LOAD included
 	// missing are the commands that failed with NOSCRIPT. again are those that failed before
 	// the batch was sent once more, after SCRIPT LOAD; resend holds the bytes that were sent.
 	missing, again []int

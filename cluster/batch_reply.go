@@ -150,7 +150,6 @@ func impossibleState(numbers [6]int64, n int, id string) error {
 // readRefund answers a refund.
 func (b *batch) readRefund(g *coalescedCall) {
 	b.inTime++
-	b.wrote = true
 	late := false
 	b.eachCaller(g, func(nr *nodeRequest, _ limit.Call) {
 		nr.refunds++
@@ -227,8 +226,7 @@ func isState(p *bucket.Params, s *bucket.State, now int64) bool {
 // buckets for all of them at once; package limit repeats that step by step on the states.
 // Lease units are granted after all waiting callers.
 func (b *batch) grant(what op, g *coalescedCall, now int64) {
-	g.answered = true
-	b.now = now
+	g.answered, b.now = true, now
 	b.leaseGranted = append(b.leaseGranted[:0], make([]int64, len(g.items))...)
 	b.leaseCallers, b.heldVerdicts = b.leaseCallers[:0], b.heldVerdicts[:0]
 	granted := false

@@ -72,7 +72,6 @@ func (b *batch) readSettlement(g *coalescedCall, outcome int64) (ok bool) {
 		return false
 	}
 	b.inTime++
-	b.wrote = true
 	b.eachCaller(g, func(nr *nodeRequest, _ limit.Call) {
 		if !nr.abandoned {
 			nr.settlement.outcome = limit.Outcome(outcome)
@@ -90,7 +89,6 @@ func (b *batch) readSettlementText(g *coalescedCall, text resp.Error, onFailure 
 		return false
 	}
 	b.inTime++
-	b.wrote = true
 	b.eachCaller(g, func(nr *nodeRequest, call limit.Call) {
 		switch {
 		case nr.abandoned:
