@@ -10,7 +10,7 @@ import (
 
 // writeRefusals say why a node refuses all writes, and what to do, by the kind of the error.
 var writeRefusals = map[ErrorKind]string{
-	KindOOM:        "it has no memory left: raise its maxmemory, and set maxmemory-policy noeviction",
+	KindOOM:        "it has no memory left: raise its maxmemory, or move other data elsewhere",
 	KindNoReplicas: "fewer replicas are connected to it than its min-replicas-to-write: connect one, or lower that",
 	KindMisconf:    "it cannot save its data: look at its log and at the space on its disk; stop-writes-on-bgsave-error no lets it write meanwhile",
 }

@@ -64,6 +64,7 @@ func (s *Store) checkDataLoss(ctx context.Context, first bool) {
 func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, first bool) {
 	instances := s.instances.Load()
 	there, err := n.prolongMark(ctx, key, instances)
+	n.reportMark(err, there && instances > 0)
 	switch {
 	case err != nil:
 		m.missing = time.Time{} // it may be away and come back empty
@@ -87,6 +88,17 @@ func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, fir
 		s.opts.Log.Error("master of the store lost its data, its buckets are full again", "node", n.addr, "advice", "appendonly yes keeps them over a restart, a replica over one of its master alone, and maxmemory-policy noeviction where memory runs out")
 	}
 	m.seen = true
+}
+
+// reportMark logs that the node refuses all writes, or no longer does, by the result of prolonging its mark, which a
+// node with a full memory admits unless a value is written: a proxy without requests notices nothing else.
+func (n *node) reportMark(err error, written bool) {
+	n.health.Lock()
+	refusing := n.refusing
+	n.health.Unlock()
+	if RefusesWrites(err) != "" || refusing && written {
+		n.reportHealth(err, written)
+	}
 }
 
 // keysOf returns the key of each master with a prefix, such as that of its mark. The same slots have the same key,

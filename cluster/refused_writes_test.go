@@ -11,6 +11,28 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
+// TestRefusedMark: a proxy without requests logs that a node refuses all writes, and that it no longer does.
+func TestRefusedMark(t *testing.T) {
+	t.Parallel()
+	node := redistest.Start(t)
+	log := new(syncbuffer.Buffer)
+	s := openWithOptions(t, Options{DecisionTimeout: time.Second, ReloadInterval: 20 * time.Millisecond, Log: slog.New(slog.NewTextHandler(log, nil))}, node.Addr)
+	if _, err := s.NewHeartbeat().Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	inLog := func(text string) {
+		t.Helper()
+		redistest.Eventually(t, 10*time.Second, text, func() bool { return strings.Contains(log.String(), text) })
+	}
+	node.CLI(t, "CONFIG", "SET", "maxmemory", "1")
+	inLog(`msg="store degraded, using backstop" node=` + node.Addr + ` kind=oom`)
+	node.CLI(t, "CONFIG", "SET", "maxmemory", "0")
+	inLog(`msg="store recovered"`)
+	if n := strings.Count(log.String(), "store degraded"); n != 1 {
+		t.Errorf("%d lines:\n%s", n, log)
+	}
+}
+
 // TestRefusedWritesBesideReads: a master that refuses writes has not recovered when a peek succeeds, and has when it takes a
 // write again.
 func TestRefusedWritesBesideReads(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"github.com/limitgate/limitgate/limiter"
 )
 
-// explainCommand replies with a map: the decision, and every limit considered.
+// explainCommand replies with a map: the decision, every limit considered, and what is most likely a mistake in the
+// request.
 func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	var req limit.Request
 	if errReply := s.parseCheck(args, &req, &options{}); errReply != "" {
@@ -17,7 +18,7 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	}
 	e := s.h.opts.Limiter.Explain(&s.batch, &req)
 	d, set, r := &e.Decision, e.Set, &s.out
-	r.mapping(10)
+	r.mapping(11)
 	r.pair("allowed", d.Allowed)
 	r.pair("limit_id", d.LimitID())
 	r.pair("limit", d.Limit)
@@ -31,6 +32,12 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	r.array(len(e.Limits))
 	for i := range e.Limits {
 		r.explained(&e.Limits[i])
+	}
+	warnings := RequestWarnings(&req, set)
+	r.bulk("warnings")
+	r.array(len(warnings))
+	for _, text := range warnings {
+		r.bulk(text)
 	}
 	s.batch.Reset()
 	clear(s.dims)

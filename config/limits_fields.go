@@ -182,7 +182,7 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 
 func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field string) {
 	if resolveAlias(n).Kind == yaml.SequenceNode {
-		d.fail(n, field, "the ids of limits with their fields belong here, and no list: ID: {rate: 5/1m}")
+		d.fail(n, field, "the ids of limits with their fields belong here, and no list: ID: {rate: 500/s}")
 		return
 	}
 	d.entries(n, field, func(key, value *yaml.Node, field string) {

@@ -364,7 +364,11 @@ func (t settings) find(current func(*setting) string, form func(name string) str
 		}
 		for _, old := range r.was {
 			if form(old) == word {
-				return r, word + " is called " + current(r) + " now"
+				warning = word + " is called " + current(r) + " now"
+				if section, key, nested := strings.Cut(current(r), "."); nested { // in a file
+					warning += ": write " + key + " below " + section
+				}
+				return r, warning
 			}
 		}
 	}

@@ -268,8 +268,8 @@ func TestEarlierNames(t *testing.T) {
 		"--store-separate-checks has no effect any more: equal checks are decided in one step, with the same results",
 		"LIMITGATE_UPDATES_QUEUE is called LIMITGATE_UPDATES now", "LIMITGATE_CELL_WEIGHT is called LIMITGATE_CELLS_WEIGHT now",
 		"LIMITGATE_STORE_DECLARED_KEYS is called LIMITGATE_REDIS_DECLARED_KEYS now",
-		"limitgate.yaml:2: redis is called redis.addrs now", "limitgate.yaml:3: memory_buckets is called memory.buckets now",
-		"limitgate.yaml:4: log_level is called log.level now", "limitgate.yaml:5: cells_table is called cells.table now", "limitgate.yaml:6: rollout_gate is called rollout.gate now",
+		"limitgate.yaml:2: redis is called redis.addrs now: write addrs below redis", "limitgate.yaml:3: memory_buckets is called memory.buckets now: write buckets below memory",
+		"limitgate.yaml:4: log_level is called log.level now: write level below log", "limitgate.yaml:5: cells_table is called cells.table now: write table below cells", "limitgate.yaml:6: rollout_gate is called rollout.gate now: write gate below rollout",
 	} {
 		if !slices.Contains(s.Warnings, want) {
 			t.Errorf("no warning %q", want)

@@ -13,7 +13,7 @@ func (c *compiler) checkDefaults() {
 	if !c.doc.DefaultPlan.Set() && len(c.doc.Plans) > 0 {
 		c.warn(1, "default_plan", "tenants that are not listed have only the shared limits: name their plan, which may have no limits ([])")
 	}
-	var passed []*Limit
+	var passed, days []*Limit
 	for _, l := range c.limits {
 		c.warnDenyAll(l)
 		if l.Action != ActionLimit {
@@ -23,13 +23,13 @@ func (c *compiler) checkDefaults() {
 			c.addUndecided(l)
 		}
 		if l.CountsDays() {
-			c.warn(l.Line, "rate", "%s counts over a day or more, and a Redis without AOF forgets it in a restart: set its appendonly to yes", Quote(l.ID))
-			c.warnings[len(c.warnings)-1].Redis = true
+			days = append(days, l)
 		}
 		if optional := l.optional(); optional != "" && !l.missSet && !c.warnMissing(l, optional) {
 			passed = append(passed, l)
 		}
 	}
+	c.warnDays(days)
 	c.noteMissing(passed)
 	c.noteMistakenDims()
 	c.findInClear()
@@ -139,21 +139,44 @@ func (c *compiler) noteMissing(passed []*Limit) {
 	if len(passed) == 0 {
 		return
 	}
-	l := passed[0]
-	seen, others := map[string]bool{l.ID: true}, []string{}
-	for _, other := range passed[1:] {
-		if !seen[other.ID] {
-			seen[other.ID] = true
-			others = append(others, Quote(other.ID))
-		}
-	}
-	more := ""
+	l, more := passed[0], ""
+	others := quotedIDs(passed)[1:]
 	if n := len(others); n > maxNamed {
 		more = fmt.Sprintf(", nor those without their dimensions by %s and %d more", strings.Join(others[:maxNamed], ", "), n-maxNamed)
 	} else if n > 0 {
 		more = ", nor those without their dimensions by " + strings.Join(others, ", ")
 	}
 	c.note(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), Quote(l.ID), more)
+}
+
+// quotedIDs returns the ids of limits, each once.
+func quotedIDs(limits []*Limit) (ids []string) {
+	seen := map[string]bool{}
+	for _, l := range limits {
+		if !seen[l.ID] {
+			seen[l.ID] = true
+			ids = append(ids, Quote(l.ID))
+		}
+	}
+	return ids
+}
+
+// warnDays warns once for a file of limits that count over a day or more.
+func (c *compiler) warnDays(days []*Limit) {
+	if len(days) == 0 {
+		return
+	}
+	ids := quotedIDs(days)
+	count, them := "count", "them"
+	if len(ids) == 1 {
+		count, them = "counts", "it"
+	}
+	more := ""
+	if n := len(ids) - maxNamed; n > 0 {
+		ids, more = ids[:maxNamed], fmt.Sprintf(" and %d more", n)
+	}
+	c.warn(days[0].Line, "rate", "%s%s %s over a day or more, and a Redis without AOF forgets %s in a restart: set its appendonly to yes", strings.Join(ids, ", "), more, count, them)
+	c.warnings[len(c.warnings)-1].Redis = true
 }
 
 // warnMissing warns of a limit that a request can avoid by leaving out an optional dimension, if no

@@ -329,7 +329,7 @@ func TestInspectFull(t *testing.T) {
 	node := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	node.CLI(t, "CONFIG", "SET", "maxmemory", "1")
 	r := inspect(t, node.Addr)
-	r.expect(t, SeverityFail, "writes", "it refuses writes, so the backstop decides here: it has no memory left: raise its maxmemory, and set maxmemory-policy noeviction (")
+	r.expect(t, SeverityFail, "writes", "it refuses writes, so the backstop decides here: it has no memory left: raise its maxmemory, or move other data elsewhere (")
 	r.expectOneRefusal(t, "OOM")
 }
 

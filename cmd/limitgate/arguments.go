@@ -46,15 +46,11 @@ func tookLast(fs *flag.FlagSet, args []string) string {
 	if fs.NArg() > 0 || len(args) < 2 {
 		return ""
 	}
-	name := strings.TrimLeft(args[len(args)-2], "-")
-	f := fs.Lookup(name)
-	if f == nil || name == args[len(args)-2] {
+	f, hasValue := flagNamed(fs, args[len(args)-2])
+	if f == nil || hasValue || isSwitch(f) {
 		return ""
 	}
-	if is, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && is.IsBoolFlag() {
-		return ""
-	}
-	return fmt.Sprintf(": --%s took %s as its value", name, config.Quote(args[len(args)-1]))
+	return fmt.Sprintf(": --%s took %s as its value", f.Name, config.Quote(args[len(args)-1]))
 }
 
 // flagsWithoutValue returns those of some flags that have no value.

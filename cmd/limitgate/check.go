@@ -123,7 +123,7 @@ func (d *decision) explain(ctx context.Context, client *redis.Client, args []str
 	if wait := waitOfReply(named, d.LimitID); wait > 0 {
 		d.spread = max(0, millis(d.RetryAfter-wait)-time.Since(asked)).Truncate(time.Millisecond)
 	}
-	return warningsOfReply(args, named)
+	return warningsOfReply(named)
 }
 
 var errNotADecision = errors.New("the reply is not a decision: is that a limitgate?")

@@ -38,8 +38,11 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 	return 0, false
 }
 
-// errNoFlag begins the error of package flag for a flag that is not defined.
-const errNoFlag = "flag provided but not defined: "
+// These begin the errors of package flag for a flag that is not defined, and for one without its value.
+const (
+	errNoFlag  = "flag provided but not defined: "
+	errNoValue = "flag needs an argument: "
+)
 
 // The other errors of package flag.
 var (
@@ -53,7 +56,7 @@ func flagMistake(fs *flag.FlagSet, err error) string {
 	if name, unknown := strings.CutPrefix(text, errNoFlag); unknown {
 		return unknownFlag(fs, "--"+strings.TrimLeft(name, "-"))
 	}
-	if name, missing := strings.CutPrefix(text, "flag needs an argument: "); missing {
+	if name, missing := strings.CutPrefix(text, errNoValue); missing {
 		name = strings.TrimLeft(name, "-")
 		argument, _ := argumentOf(fs.Lookup(name))
 		return fmt.Sprintf("flag --%s: the value is missing; write --%[1]s %s", name, argument)
@@ -106,6 +109,9 @@ func notOfType(f *flag.Flag, text string) string {
 
 // parseAnywhere parses args, and leaves those that are no flags in fs.Args.
 func parseAnywhere(fs *flag.FlagSet, args []string) error {
+	if err := checkValues(fs, args); err != nil {
+		return err
+	}
 	var others []string
 	all := args
 	for len(args) > 0 {
@@ -129,6 +135,37 @@ func parseAnywhere(fs *flag.FlagSet, args []string) error {
 	return fs.Parse(append([]string{"--"}, others...))
 }
 
+// checkValues returns the error for a flag without a value that another flag of the command follows: package flag
+// takes that for the value.
+func checkValues(fs *flag.FlagSet, args []string) error {
+	for i := 0; i+1 < len(args) && args[i] != "--"; i++ {
+		f, hasValue := flagNamed(fs, args[i])
+		if f == nil || hasValue || isSwitch(f) {
+			continue
+		}
+		i++
+		if next, _ := flagNamed(fs, args[i]); next != nil || args[i] == "--help" {
+			return errors.New(errNoValue + "-" + f.Name)
+		}
+	}
+	return nil
+}
+
+// flagNamed returns the flag that an argument names, or nil, and whether its value stands in the same argument.
+func flagNamed(fs *flag.FlagSet, arg string) (f *flag.Flag, hasValue bool) {
+	if !isFlag(arg) {
+		return nil, false
+	}
+	name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	return fs.Lookup(name), hasValue
+}
+
+// isSwitch reports whether a flag needs no value.
+func isSwitch(f *flag.Flag) bool {
+	is, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && is.IsBoolFlag()
+}
+
 // checkOnce returns an error for a list that args, which were parsed, give twice.
 func checkOnce(fs *flag.FlagSet, args []string) error {
 	given := map[string]bool{}
@@ -136,15 +173,14 @@ func checkOnce(fs *flag.FlagSet, args []string) error {
 		if arg == "--" {
 			break
 		}
-		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		f := fs.Lookup(name)
-		if !isFlag(arg) || f == nil {
+		f, _ := flagNamed(fs, arg)
+		if f == nil {
 			continue
 		}
-		if v, ok := f.Value.(interface{ Argument() string }); ok && config.IsList(v.Argument()) && given[name] {
-			return fmt.Errorf("flag --%s: %s", name, config.ListGivenTwice("--"+name, v.Argument()))
+		if v, ok := f.Value.(interface{ Argument() string }); ok && config.IsList(v.Argument()) && given[f.Name] {
+			return fmt.Errorf("flag --%s: %s", f.Name, config.ListGivenTwice("--"+f.Name, v.Argument()))
 		}
-		given[name] = true
+		given[f.Name] = true
 	}
 	return nil
 }

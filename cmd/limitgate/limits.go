@@ -338,7 +338,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	printWarnings(env, fs.Name(), warningsOfSet(&req, set))
+	printWarnings(env, fs.Name(), commands.RequestWarnings(&req, set))
 	var batch limiter.Batch
 	explanationOf(&req, l.Explain(&batch, &req), *secretFile == "").print(env.stdout)
 	return exitOK

@@ -30,8 +30,8 @@ type runningCommand struct {
 	// words returns the command for the arguments, or an error that says what would be right.
 	words func(args []string) ([]any, error)
 	print func(w io.Writer, args []string, reply any)
-	// warn returns warnings about the arguments, by the first reply; nil is none.
-	warn func(args []string, reply any) []string
+	// warn returns the warnings in the first reply; nil is none.
+	warn func(reply any) []string
 }
 
 const runningAbout = `
@@ -228,7 +228,7 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 			return fail(env, fmt.Errorf("%s: %w", c.name, explainDial(flags.addr, err)))
 		}
 		if err == nil && warn != nil {
-			printWarnings(env, c.name, warn(fs.Args(), reply))
+			printWarnings(env, c.name, warn(reply))
 			warn = nil
 		}
 		if err == nil {

@@ -54,6 +54,14 @@ func fieldList(reply any, name string) []any {
 	return all
 }
 
+// warningsOfReply returns the warnings about a request in a reply of RL.EXPLAIN.
+func warningsOfReply(reply any) (warnings []string) {
+	for _, text := range fieldList(reply, "warnings") {
+		warnings = append(warnings, table.Printable(fmt.Sprint(text)))
+	}
+	return warnings
+}
+
 // explanationOfReply describes a reply of RL.EXPLAIN. The arguments are those of the request.
 func explanationOfReply(args []string, reply any) *explanation {
 	number := func(name string) int64 {

@@ -25,6 +25,7 @@ var flagAdvices = []flagAdvice{
 	{[]string{"--dim"}, []string{"check", "explain", "limits explain"}, "write DIM NAME VALUE behind the ip"},
 	{[]string{"--dim"}, []string{"limits suggest"}, "limits are suggested by tenant, op and ip alone: --tenant and --op take templates of other fields of the log"},
 	{[]string{"--cost"}, []string{"check", "explain", "limits explain"}, "the cost stands behind the ip, without a name"},
+	{[]string{"--tenant", "--op", "--ip"}, []string{"check", "explain", "limits explain"}, "tenant, op and ip are arguments, in this order and without flags"},
 	{logFlags, []string{"replay", "limits suggest"}, "the log is the last argument, without a flag"},
 	{outputFlags, []string{"limits ", "edge", "edge ", "replay"}, "it writes to standard output: limitgate %s ... > FILE"},
 	{rowFlags, []string{"top", "denied"}, "write the number of rows alone: limitgate %s 20"},

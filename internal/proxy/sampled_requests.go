@@ -39,6 +39,8 @@ const (
 	spelledLine    = "limits take the op of requests for another one: both have to spell it alike"
 	manyOpsLine    = "limits count by op, and requests have very many ops, with a bucket each: send the template of a route, such as GET /users/{id}, and not its paths"
 	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one"
+	lackingLine    = "no request of a plan meets a limit: all its limits need a dimension that requests lack"
+	otherCaseLine  = "requests are for a tenant that is not listed, and has the name of a listed one but for capitals or blanks: it is another tenant, of the default plan"
 	unknownLine    = "requests have a dimension that no limit uses: a limit uses one of nearly that name"
 )
 
@@ -49,7 +51,7 @@ type sampledRequests struct {
 	partial bool
 	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld logthrottle.Throttle
+	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, otherCase logthrottle.Throttle
 
 	mu    sync.Mutex // guards the fields below
 	set   *limit.Set // the limits that dims, uses and ops belong to
@@ -57,6 +59,7 @@ type sampledRequests struct {
 	uses  map[string][]limit.OpUse // by plan
 	ops   map[planOp]limit.OpSpelling
 	opsOf map[string]int                   // the number of ops, by plan
+	needs map[string]*planNeeds            // by plan
 	lines map[lineOf]*logthrottle.Throttle // they outlive a set
 }
 
@@ -74,7 +77,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
 	}
 	return &sampledRequests{
-		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines),
+		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), otherCase: few(sampledLines),
 		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
@@ -101,6 +104,12 @@ func (s *sampledRequests) look(req *limit.Request) {
 	}
 	if req.Hold == limit.HoldSlot && !set.HoldsSlots(req.Tenant) && (set.Lists(req.Tenant) || !s.partial) && s.unheld.Allow() {
 		s.log.Warn(unheldLine, "tenant", req.Tenant, "plan", set.Plan(req.Tenant))
+	}
+	if listed := set.ListedInSmall(req.Tenant); listed != "" && !s.partial && s.mayLog(&s.otherCase, listed) {
+		s.log.Warn(otherCaseLine, "tenant", limit.Shorten(req.Tenant), "listed", listed)
+	}
+	if dim, of := s.lackingDim(set, req); dim != "" && s.lacking.Allow() {
+		s.log.Warn(lackingLine, "plan", set.Plan(req.Tenant), "dimension", dim, "limit", of.ID)
 	}
 	of, tooMany := s.spelling(set, req)
 	if tooMany && s.manyOps.Allow() {
@@ -170,7 +179,7 @@ func absentValue(req *limit.Request) (name, value string) {
 func (s *sampledRequests) use(set *limit.Set) {
 	if s.set != set {
 		s.set, s.dims, s.uses, s.ops = set, map[string]string{}, map[string][]limit.OpUse{}, map[planOp]limit.OpSpelling{}
-		s.opsOf = map[string]int{}
+		s.opsOf, s.needs = map[string]int{}, map[string]*planNeeds{}
 	}
 }
 

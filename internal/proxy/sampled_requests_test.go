@@ -46,6 +46,8 @@ func TestSampledRequests(t *testing.T) {
 		"no tenant":            {limit.Request{Tenant: "undefined", Op: "GET /a"}, absent + "tenant value=undefined"},
 		"no op":                {limit.Request{Tenant: "acme", Op: "[object Object]"}, absent + `op value="[object Object]"`},
 		"no user":              {limit.Request{Tenant: "acme", Op: "GET /a", Dims: []limit.Dim{{Name: "user", Value: "None"}}}, absent + "user value=None"},
+		"in capitals":          {limit.Request{Tenant: "NULL", Op: "GET /a"}, "is another tenant, of the default plan\" tenant=NULL listed=null"},
+		"with blanks":          {limit.Request{Tenant: "null ", Op: "GET /a"}, "is another tenant, of the default plan\" tenant=\"null \" listed=null"},
 		"a listed tenant":      {limit.Request{Tenant: "null", Op: "GET /a"}, ""},
 		"nearly a name":        {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("usr")}, unknown},
 		"beside the name":      {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("user", "usr")}, ""},
@@ -72,6 +74,38 @@ func TestSampledRequests(t *testing.T) {
 				t.Errorf("%s: %s", name, got)
 			}
 		})
+	}
+}
+
+// TestLackingDimension: a plan of whose requests none meets a limit for want of a dimension has one line.
+func TestLackingDimension(t *testing.T) {
+	const line = `msg="no request of a plan meets a limit: all its limits need a dimension that requests lack" plan=p dimension=region limit=eu` + "\n"
+	for name, row := range map[string]struct {
+		limits string
+		with   int // the request that has the dimension, or 0
+		want   string
+	}{
+		"all need one":     {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}, {id: w, by: [tenant, "user|key"], when: {op: "POST *"}, rate: 9/s}`, 0, line},
+		"one is in shadow": {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}, {id: all, by: [tenant], group: g, rate: 9/s, mode: shadow}`, 0, ""},
+		"one is off":       {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}, {id: all, by: [tenant], group: g, rate: 9/s, mode: "off"}`, 0, line},
+		"some have it":     {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}`, 7, ""},
+		"another needs ip": {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}, {id: ip, by: [tenant, ip], rate: 9/s}`, 0, ""},
+		"another op":       {`{id: eu, by: [tenant], when: {region: eu, op: "POST *"}, rate: 9/s}`, 0, ""},
+		"it is demanded":   {`{id: eu, by: [tenant, region], missing: deny, rate: 9/s}`, 0, ""},
+		"too late":         {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}`, lackingRequests + 1, line},
+	} {
+		log := new(syncbuffer.Buffer)
+		s := newSampledRequests(fixedLimits{set: setOf(t, row.limits)}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
+		for i := range 3 * lackingRequests {
+			req := &limit.Request{Tenant: "acme", Op: "GET /a", Cost: 1}
+			if i+1 == row.with {
+				req.Dims = []limit.Dim{{Name: "region", Value: "eu"}}
+			}
+			s.look(req)
+		}
+		if got := log.String(); !strings.HasSuffix(got, row.want) || strings.Count(got, "\n") != strings.Count(row.want, "\n") {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -82,7 +82,7 @@ func (p *Proxy) addrHasher() (*limit.AddrHasher, agreement, error) {
 	if err != nil || !s.UsesRedis() {
 		return h, agreement{}, err
 	}
-	p.log.Warn("addresses are hashed with a secret that is kept in the store: set --privacy-ip-secret-file FILE (privacy.ip_secret_file) to keep it elsewhere")
+	p.log.Info("addresses are hashed with a secret that is kept in the store: set --privacy-ip-secret-file FILE (privacy.ip_secret_file) to keep it elsewhere")
 	return h, agreement{secret, h.Rekey}, nil
 }
 
@@ -128,7 +128,7 @@ func (p *Proxy) watchStore(ctx context.Context, without bool) error {
 	case <-p.cluster.Reached():
 	}
 	if without {
-		p.log.Info("store reached, no longer using the backstop", "store", p.StoreKind())
+		p.log.Info("store reached, and asked from now on", "store", p.StoreKind())
 	}
 	asking, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()

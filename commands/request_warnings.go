@@ -1,0 +1,75 @@
+package commands
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/limitgate/limitgate/limit"
+)
+
+// maxLacking bounds the warnings about dimensions for want of which no limit applies to a request.
+const maxLacking = 3
+
+// RequestWarnings returns what is most likely a mistake in a valid request, by the limits that decide about it: a
+// tenant and an op or ip that are swapped, a tenant or an op in another spelling than the limits have, a dimension
+// that no limit of the tenant uses, and one for want of which no limit applies. The sentences have names of the
+// request in quotes.
+func RequestWarnings(req *limit.Request, set *limit.Set) (warnings []string) {
+	limits := set.TenantLimits(req.Tenant)
+	uses := func(name string) bool {
+		return slices.ContainsFunc(limits, func(l *limit.Limit) bool { return l.UsesDim(name) })
+	}
+	if Swapped(req) {
+		warnings = append(warnings, SwappedText)
+	}
+	if uses("ip") && AddressFirst(req) {
+		warnings = append(warnings, AddressFirstText)
+	}
+	if AddressAsOp(req) {
+		warnings = append(warnings, AddressAsOpText)
+	}
+	if listed := set.ListedAs(req.Tenant); listed != "" {
+		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed, and another one than tenant %s, which is", limit.Quote(req.Tenant), limit.Quote(listed)))
+	}
+	var ops []limit.OpUse
+	for _, l := range limits {
+		ops = append(ops, l.OpUse())
+	}
+	if s, found := limit.SpellingOf(req.Op, ops); found {
+		warnings = append(warnings, fmt.Sprintf("limits take the op %s for another one than %s: %s", limit.Quote(req.Op), limit.Quote(s.Meant), s.Reason))
+	}
+	used := slices.DeleteFunc(slices.Clone(set.Dims()), func(name string) bool { return !uses(name) })
+	for _, d := range req.Dims {
+		if !uses(d.Name) {
+			warnings = append(warnings, fmt.Sprintf("no limit of tenant %s uses the dimension %s%s", limit.Quote(req.Tenant), limit.Quote(d.Name), limit.DidYouMean(d.Name, used)))
+		}
+	}
+	return append(warnings, lackingWarnings(req, set)...)
+}
+
+// lackingWarnings returns a sentence for each dimension for want of which no limit applies to a request.
+func lackingWarnings(req *limit.Request, set *limit.Set) (warnings []string) {
+	var dims []string
+	for _, c := range set.Explain(req) {
+		if c.Applies {
+			return nil
+		}
+		dim := c.Limit.Lacks(req)
+		if dim == "" || c.Limit.Mode == limit.ModeOff || slices.Contains(dims, dim) || len(dims) == maxLacking {
+			continue
+		}
+		dims = append(dims, dim)
+		warnings = append(warnings, fmt.Sprintf("no limit applies: the request has no %s, which limit %s needs", dimText(dim), c.Limit.ID))
+	}
+	return warnings
+}
+
+// dimText names a dimension, or a chain of them, as a command has it.
+func dimText(dim string) string {
+	names := strings.Split(dim, "|")
+	if !slices.ContainsFunc(names, limit.ReservedDim) {
+		names[0] = "DIM " + names[0]
+	}
+	return strings.Join(names, " or ")
+}

@@ -1,0 +1,70 @@
+package commands_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/commands"
+	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// TestRequestWarnings: mistakes in valid requests have a sentence each, and requests in order have none.
+func TestRequestWarnings(t *testing.T) {
+	const head = "version: 1\nplans:\n  p:\n"
+	const tenants = "default_plan: p\ntenants: {acme: {}, Globex: {}}\n"
+	files := map[string]string{
+		"regions": head + "    - {id: eu, by: [tenant], when: {region: eu}, rate: 1/s}\n    - {id: writes, by: [tenant, user|key], when: {op: \"POST *\"}, rate: 1/m}\n    - {id: ip, by: [tenant, ip], rate: 9/s}\n" + tenants,
+		"shadow":  head + "    - {id: eu, by: [tenant], when: {region: eu}, rate: 1/s}\n    - {id: watched, by: [tenant], group: g, rate: 1/m, mode: shadow}\n    - {id: off, by: [tenant, user], rate: 9/s, mode: \"off\"}\n" + tenants,
+		"allowed": head + "    - {id: eu, by: [tenant], when: {region: eu}, rate: 1/s}\n    - {id: free, by: [tenant], group: g, action: allow}\n" + tenants,
+		"strict":  head + "    - {id: user, by: [tenant, user], missing: deny, rate: 1/s}\n" + tenants,
+		"values":  head + "    - {id: user, by: [tenant, user], rate: 1/s}\n" + tenants + "dimensions: {user: {values: [ann]}}\n",
+		"default": head + "    - {id: op, by: [tenant, op], rate: 1/s}\n    - {id: b, by: [tenant], when: {ip: 10.0.0.0/8}, rate: 1/s}\n" + tenants,
+	}
+	lacks := func(dim, id string) string {
+		return "no limit applies: the request has no " + dim + ", which limit " + id + " needs"
+	}
+	for _, row := range []struct {
+		file, words string
+		want        []string
+	}{
+		{"regions", "acme GET 192.0.2.1", nil},
+		{"regions", "acme GET -", []string{lacks("DIM region", "eu"), lacks("ip", "ip")}},
+		{"regions", "acme POST_x - 1 DIM region us", []string{lacks("DIM user or key", "writes"), lacks("ip", "ip")}},
+		{"regions", "acme - - 1 DIM region eu", nil},
+		{"regions", "ACME - - 1 DIM region eu", []string{`tenant "ACME" is not listed, and another one than tenant "acme", which is`}},
+		{"regions", "globex - - 1 DIM region eu", []string{`tenant "globex" is not listed, and another one than tenant "Globex", which is`}},
+		{"regions", "Globex - - 1 DIM region eu DIM usr u1", []string{`no limit of tenant "Globex" uses the dimension "usr"; did you mean user?`}},
+		{"regions", "initech - - 1 DIM region eu", nil},
+		{"shadow", "acme - -", nil},
+		{"allowed", "acme - -", nil},
+		{"strict", "acme - -", nil},
+		{"values", "acme - - 1 DIM user bob", nil},
+		{"values", "acme - -", []string{lacks("DIM user", "user")}},
+		{"default", "acme - 192.0.2.1", []string{lacks("op", "op")}},
+		{"default", "acme 192.0.2.1 -", []string{commands.AddressAsOpText}},
+	} {
+		set, _, err := config.ParseLimits("limits.yaml", []byte(files[row.file]), limit.CompileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := commands.ParseRequest(strings.Fields(row.words))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Op = strings.ReplaceAll(req.Op, "_", " ")
+		if got := commands.RequestWarnings(&req, set); !slices.Equal(got, row.want) {
+			t.Errorf("%s, %s:\n%q, want\n%q", row.file, row.words, got, row.want)
+		}
+	}
+	set, _, _ := config.ParseLimits("limits.yaml", []byte(files["regions"]), limit.CompileOptions{})
+	req := limit.Request{Tenant: " acme ", Cost: 1, Dims: []limit.Dim{{Name: "region", Value: "eu"}}}
+	if got := commands.RequestWarnings(&req, set); len(got) != 1 || !strings.HasPrefix(got[0], `tenant " acme " is not listed`) {
+		t.Errorf("blanks: %q", got)
+	}
+	req = limit.Request{Tenant: "acme", Cost: 1, Op: "POST /x"}
+	if got, want := commands.RequestWarnings(&req, set), []string{lacks("DIM region", "eu"), lacks("DIM user or key", "writes"), lacks("ip", "ip")}; !slices.Equal(got, want) {
+		t.Errorf("a chain: %q", got)
+	}
+}
