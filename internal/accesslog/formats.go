@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // parseLine parses a line of any format that a Reader reads. The beginning of the line tells
@@ -66,10 +69,15 @@ func isCloudFront(line []byte) bool {
 	return len(line) > stamp && line[4] == '-' && line[date] == '\t' && line[date+3] == ':' && line[stamp] == '\t'
 }
 
-// isIIS reports whether a line begins as those of IIS do: a date, a time, and blanks behind them.
+// isIIS reports whether a line is as those of IIS are: a date, a time, and behind blanks a method and a path. Many
+// programs begin a line with a date.
 func isIIS(line []byte) bool {
 	const date, stamp = len("2026-03-01"), len("2026-03-01 10:00:05")
-	return len(line) > stamp && line[4] == '-' && line[date] == ' ' && line[date+3] == ':' && line[date+6] == ':' && line[stamp] == ' '
+	if len(line) <= stamp || line[4] != '-' || line[date] != ' ' || line[date+3] != ':' || line[date+6] != ':' || line[stamp] != ' ' {
+		return false
+	}
+	words := strings.Fields(string(line[stamp:]))
+	return slices.ContainsFunc(words, limit.IsMethod) && slices.ContainsFunc(words, func(word string) bool { return word[0] == '/' })
 }
 
 // parseEnvoy parses a line in Envoy's default format,

@@ -47,9 +47,15 @@ func TestSyslog(t *testing.T) {
 		"Nov 16 00:00:01 web1 nginx: ":       rest,
 		"Nov  6 00:00:01 web1 nginx[4711]: ": rest,
 		"<190>Nov 16 00:00:01 web1 nginx: ":  rest,
-		"2026-11-16T00:00:01.123456+01:00 web1 haproxy: ": rest,
-		"2026-11-16T00:00:01Z web1 nginx: ":               rest,
-		"November 16 web1 nginx: ":                        "November 16 web1 nginx: " + rest,
+		"2026-11-16T00:00:01.123456+01:00 web1 haproxy: ":                                                  rest,
+		"2026-11-16T00:00:01Z web1 nginx: ":                                                                rest,
+		"2026-11-16T00:00:01.123456789+01:00 web1 nginx: ":                                                 rest,
+		"<190>Nov 16 00:00:01 nginx: ":                                                                     rest,
+		"Nov 16 00:00:01 nginx[4711]: ":                                                                    rest,
+		"<165>1 2026-11-16T00:00:01.003Z web1 nginx 4711 - - ":                                             rest,
+		"<165>1 - - nginx - access - \xef\xbb\xbf":                                                         rest,
+		"<165>1 2026-11-16T00:00:01.003Z web1 nginx - - [a@1 x=\"y \\\" \\] z\"][origin ip=\"10.0.0.1\"] ": rest,
+		"November 16 web1 nginx: ":                                                                         "November 16 web1 nginx: " + rest,
 	} {
 		if got := string(withoutSyslog([]byte(header + rest))); got != want {
 			t.Errorf("%s: %s", header, got)
