@@ -225,6 +225,10 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", plain(item.Value))
 			continue
 		}
+		if isInclude(item) { // those of a file are replaced already
+			d.fail(item, at, "the items of a table have no lists to include: write the limits here, as limitgate limits push does with those of a file")
+			continue
+		}
 		if isMixed(item) {
 			d.fail(item, at, "include stands alone: - include: LIST, and the fields of a limit in an entry of their own")
 			continue

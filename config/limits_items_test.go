@@ -150,6 +150,7 @@ func TestCompilePartsMistakes(t *testing.T) {
 		{`{"version": 1} {}`, plan, `{"plan": "p"}`, "SHARED"},
 		{shared, `[`, `{"plan": "p"}`, "PLAN#p"},
 		{shared, `7`, `{"plan": "p"}`, "plans.p"},
+		{shared, `[{"include": "l"}]`, `{"plan": "p"}`, "plans.p[0]: the items of a table have no lists to include: write the limits here"},
 		{shared, plan, `{"plan": "p"}, "u": {}`, "TENANT#t"},
 		{shared, plan, `{"plan": "p", "plan": "p"}`, "already there"},
 		{shared, plan, ``, "TENANT#t"},

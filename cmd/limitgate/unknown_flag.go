@@ -49,7 +49,7 @@ func unknownFlag(fs *flag.FlagSet, name string) string {
 	if instead := config.InsteadOfFlag(name, false); instead != "" && slices.Contains(names, "--redis") {
 		return "unknown flag " + name + "; " + instead
 	}
-	if meant := config.MeantFlag(name, names); meant != "" {
+	if meant := config.MeantFlag(name, names); meant != "" && !isNumber(name[2:]) {
 		return "unknown flag " + name + "; did you mean " + meant + "?"
 	}
 	return "unknown flag " + name

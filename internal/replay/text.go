@@ -118,7 +118,7 @@ func (r *Report) writeNotes(w io.Writer) {
 		fmt.Fprintf(w, "Not counted, as a log has no slots that requests hold: %s\n", strings.Join(r.Concurrency, ", "))
 	}
 	if rest {
-		fmt.Fprintln(w, "Of the requests that met a limit, the rest were denied by another one.")
+		fmt.Fprintln(w, "Requests of a limit that it neither admitted nor denied were denied by another limit.")
 	}
 	if hidden {
 		fmt.Fprintln(w, "?: a proxy does not report the requests that a shadow limit would have denied; its limitgate_decisions_total{verdict=\"would_deny\"} does.")

@@ -9,7 +9,7 @@ import (
 // not add up.
 func TestWriteNotes(t *testing.T) {
 	const (
-		rest   = "the rest were denied by another one"
+		rest   = "were denied by another limit"
 		hidden = "?: a proxy does not report"
 	)
 	for _, row := range []struct {
