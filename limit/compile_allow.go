@@ -41,7 +41,10 @@ func (c *compiler) allowNotes() (notes []*allowNote) {
 			if n > mostCounting {
 				counting, others = counting[:mostCounting], " and "+countOthers(n-mostCounting)
 			}
-			notes = addAllowNote(notes, &allowNote{[]*Limit{a}, planGroup{a.Plan, a.groupKey()}, strings.Join(counting, ", ") + others, fmt.Sprintf("%s lifts %s too", a.lifting(first), Quote(first.ID))})
+			notes = addAllowNote(notes, &allowNote{
+				of: []*Limit{a}, level: planGroup{a.Plan, a.groupKey()}, counting: strings.Join(counting, ", ") + others,
+				cure: fmt.Sprintf("%s lifts %s too", a.lifting(first), Quote(first.ID)),
+			})
 		}
 	}
 	return notes
@@ -51,7 +54,8 @@ func (c *compiler) allowNotes() (notes []*allowNote) {
 type allowNote struct {
 	of             []*Limit
 	level          planGroup
-	counting, cure string // the limits that count what they allow, and how to lift these
+	counting, cure string   // the limits that count what they allow, and how to lift these
+	others         []string // further plans of which this is true, since they include the same limit
 }
 
 // addAllowNote adds the note of a limit, to an equal one if there is one.
@@ -61,6 +65,13 @@ func addAllowNote(notes []*allowNote, note *allowNote) []*allowNote {
 	}
 	if i := slices.IndexFunc(notes, same); i >= 0 {
 		notes[i].of = append(notes[i].of, note.of...)
+		return notes
+	}
+	included := func(o *allowNote) bool {
+		return len(o.of) == 1 && o.of[0].entry() == note.of[0].entry() && o.level.plan != note.level.plan && o.counting == note.counting
+	}
+	if i := slices.IndexFunc(notes, included); i >= 0 {
+		notes[i].others = append(notes[i].others, note.level.plan)
 		return notes
 	}
 	return append(notes, note)
@@ -73,7 +84,14 @@ func (n *allowNote) write(c *compiler) {
 		name += " and " + countOthers(more)
 		lifts, each = "lift the limits of their level and group alone, and what they allow counts for", ", for each of them,"
 	}
-	c.note(n.of[0].Line, "action", "%s %s %s. %s; otherwise%s %s", name, lifts, n.counting, c.ifMeant(n.of[0]), each, n.cure)
+	cure := n.cure
+	if len(n.others) > 0 {
+		cure += ", and so in plan " + strings.Join(n.others[:min(len(n.others), maxNamed)], ", ")
+	}
+	if more := len(n.others) - maxNamed; more > 0 {
+		cure += " and " + countOthers(more)
+	}
+	c.note(n.of[0].Line, "action", "%s %s %s. %s; otherwise%s %s", name, lifts, n.counting, c.ifMeant(n.of[0]), each, cure)
 }
 
 // ifMeant says how to leave a limit that allows as it is: replaces names a limit that it lifts. An override has no replaces.
