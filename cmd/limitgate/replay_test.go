@@ -74,6 +74,7 @@ plans:
 		{nil, []string{"WARNING: " + tenant + "\n", "WARNING: " + key + "\n", "WARNING: " + path + "\n"}, "has session"},
 		{[]string{"--compare", limits}, []string{"WARNING: " + key + "\n", "WARNING: " + path + "\n", "WARNING: " + device + "\n"}, "region"},
 		{[]string{"--limits", byUser}, []string{"WARNING: no request has user, which limit user needs: the lines of the log have no user; --dim user=TEMPLATE takes it from another field, such as {query:user}\n"}, "user={user}"},
+		{[]string{"--limits", byUser, "--dim", "usr={ua_family}-"}, []string{"WARNING: no limit uses the dimension usr of --dim; did you mean user?\n"}, "dimension user"},
 		{[]string{"--json"}, []string{`"` + key + `"`, `"` + path + `"`}, "region"},
 		{[]string{"--dim", "path={path}", "--dim", "x_api_key={ua_family}-", "--dim", "device={ua_family}-", "--tenant", "{host}"}, nil, "WARNING"},
 	} {

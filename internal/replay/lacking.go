@@ -162,6 +162,11 @@ func (l *lacking) unmet(set *limit.Set, plans map[string]bool, opts *Options) (w
 			warnings = append(warnings, fmt.Sprintf("no request has %s, so that requests share the bucket of those without it: %s", name, l.howToHave(first)))
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(opts.Dims)) {
+		if !slices.Contains(set.Dims(), name) {
+			warnings = append(warnings, fmt.Sprintf("no limit uses the dimension %s of --dim%s", name, limit.DidYouMean(name, set.Dims())))
+		}
+	}
 	return warnings
 }
 
