@@ -209,6 +209,9 @@ func networks(to *[]netip.Prefix) value {
 				if err != nil {
 					return fmt.Errorf("%s is not a network; write for example 10.0.0.0/8", Quote(item))
 				}
+				if b := addr.AsSlice(); b[len(b)-1] == 0 {
+					return fmt.Errorf("%s is one address, and looks like a network without its length; write for example %[1]s/8, or %[1]s/%d for that address", item, addr.BitLen())
+				}
 				p = netip.PrefixFrom(addr, addr.BitLen())
 			}
 			if p.Addr().Is4In6() {

@@ -27,6 +27,7 @@ func TestHTTPMistakes(t *testing.T) {
 		{"--http-dim-headers=ip=X-Real-IP", "tenant, op and ip have settings of their own: http.tenant_header, http.gateway and http.address_header"},
 		{"--http-trusted-hops=33", "from 0 to 32"},
 		{"--http-trusted-cidrs=10.0.0.0/33", `"10.0.0.0/33" is not a network; write for example 10.0.0.0/8`},
+		{"--http-trusted-cidrs=10.0.0.0,127.0.0.1", `10.0.0.0 is one address, and looks like a network without its length; write for example 10.0.0.0/8, or 10.0.0.0/32 for that address`},
 		{"--http-trusted-cidrs=::ffff:10.0.0.0/104", "is a network of IPv4 in the form of IPv6; write its IPv4 form"},
 	} {
 		if _, _, err := load([]string{row.args}, nil, ""); err == nil || !strings.Contains(err.Error(), row.want) {
