@@ -53,12 +53,12 @@ type batch struct {
 	failed    int
 	lastErr   error
 	inTime    int   // calls that were answered while their callers waited
-	wrote     bool  // a check that was answered has taken units
 	now       int64 // the store's time, from the reply being read
-	replayed  bool  // the reply being read is a replayed answer
-	sentAt    time.Time
-	refs      int // senders and readers, see pipeline.release
-	read      int // the replies that were read, that to SCRIPT LOAD included
+	// replayed reports whether the reply being read is a replayed answer.
+	replayed bool
+	sentAt   time.Time
+	refs     int // senders and readers, see pipeline.release
+	read     int // the replies that were read, that to SCRIPT LOAD included
 	// missing are the commands that failed with NOSCRIPT. again are those that failed before
 	// the batch was sent once more, after SCRIPT LOAD; resend holds the bytes that were sent.
 	missing, again []int
@@ -140,7 +140,7 @@ var hashSeed = maphash.MakeSeed()
 func (b *batch) reset() {
 	b.commands, b.runs, b.coalesced = b.commands[:0], b.runs[:0], b.coalesced[:0]
 	b.missing, b.again, b.read, b.resends = nil, nil, 0, 0
-	b.inTime, b.failed, b.lastErr, b.wrote = 0, 0, nil, false
+	b.inTime, b.failed, b.lastErr = 0, 0, nil
 	clear(b.callers) // releases the node requests
 	clear(b.requests)
 	b.callers, b.requests = b.callers[:0], b.requests[:0]

@@ -226,14 +226,14 @@ func isState(p *bucket.Params, s *bucket.State, now int64) bool {
 // buckets for all of them at once; package limit repeats that step by step on the states.
 // Lease units are granted after all waiting callers.
 func (b *batch) grant(what op, g *coalescedCall, now int64) {
-	g.answered, b.now = true, now
+	g.answered = true
+	b.now = now
 	b.leaseGranted = append(b.leaseGranted[:0], make([]int64, len(g.items))...)
 	b.leaseCallers, b.heldVerdicts = b.leaseCallers[:0], b.heldVerdicts[:0]
 	granted := false
 	for at := g.first; at >= 0; at = b.callers[at].next {
 		m := &b.callers[at]
 		granted = b.check(what, g, now)
-		b.wrote = b.wrote || granted && what == opTake
 		if granted && m.leaseWanted > 0 {
 			b.leaseCallers, b.heldVerdicts = append(b.leaseCallers, at), append(b.heldVerdicts, b.verdicts...)
 			continue

@@ -64,7 +64,7 @@ func (s *Store) checkDataLoss(ctx context.Context, first bool) {
 func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, first bool) {
 	instances := s.instances.Load()
 	there, err := n.prolongMark(ctx, key, instances)
-	n.reportMark(err, there && instances > 0)
+	n.reportMark(err)
 	switch {
 	case err != nil:
 		m.missing = time.Time{} // it may be away and come back empty
@@ -90,14 +90,11 @@ func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, fir
 	m.seen = true
 }
 
-// reportMark logs that the node refuses all writes, or no longer does, by the result of prolonging its mark, which a
-// node with a full memory admits unless a value is written: a proxy without requests notices nothing else.
-func (n *node) reportMark(err error, written bool) {
-	n.health.Lock()
-	refusing := n.refusing
-	n.health.Unlock()
-	if RefusesWrites(err) != "" || refusing && written {
-		n.reportHealth(err, written)
+// reportMark reports the result of prolonging the mark of a node: a proxy without requests notices otherwise neither
+// that the node refuses all writes nor that it no longer does.
+func (n *node) reportMark(err error) {
+	if RefusesWrites(err) != "" || err == nil && n.refuses() != nil {
+		n.reportHealth(err)
 	}
 }
 
@@ -121,6 +118,9 @@ func (n *node) prolongMark(ctx context.Context, key string, instances int64) (th
 		err = n.client.SetArgs(ctx, key, instances, redis.SetArgs{Mode: "XX", Get: true, TTL: markTTL}).Err()
 	} else {
 		err = n.client.GetEx(ctx, key, markTTL).Err()
+		if err == nil && n.refuses() != nil { // a full memory refuses only what writes a value
+			err = n.client.SetNX(ctx, key, 0, markTTL).Err()
+		}
 	}
 	if errors.Is(err, redis.Nil) {
 		return false, nil

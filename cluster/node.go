@@ -40,11 +40,16 @@ type node struct {
 	// It is read without health too.
 	sick     atomic.Int64
 	reported logthrottle.Throttle
-	health   sync.Mutex // guards degraded, refusing and unlogged, and changes of sick
+	health   sync.Mutex // guards degraded, refusal, refusedAt and unlogged, and changes of sick
 	// degraded is set while the last line about health in the log reports the node as failing.
 	degraded bool
-	refusing bool // the last failure was a refusal of all writes
-	unlogged int  // the outages without a line since the last one that has one
+	// refusal is the last error of a node that refuses all writes, until it has recovered, and refusedAt its time.
+	refusal   error
+	refusedAt time.Time
+	// quiet is for how long it then has to refuse nothing until an answered call means that it has recovered: calls that
+	// only read succeed meanwhile, and each reload interval has a write, that of the mark.
+	quiet    time.Duration
+	unlogged int // the outages without a line since the last one that has one
 }
 
 // clientOptions returns the options of every client connection: there are no retries, and
@@ -85,7 +90,7 @@ func (s *Store) newClient(addr string) *redis.Client {
 
 // newNode returns a node. Each of its connections begins with a check of the role.
 func (s *Store) newNode(addr string, cluster bool) *node {
-	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds), reported: logthrottle.Throttle{Period: healthPeriod, Lines: healthLines}}
+	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds), quiet: s.opts.ReloadInterval * 3 / 2, reported: logthrottle.Throttle{Period: healthPeriod, Lines: healthLines}}
 	n.pipeline = &pipeline{
 		free:    make([]*batch, 0, maxInFlight),
 		connErr: errDown,
@@ -100,8 +105,7 @@ func (s *Store) newNode(addr string, cluster bool) *node {
 	n.pipeline.notifyLater = func(nr *nodeRequest) { n.pipeline.answered = append(n.pipeline.answered, nr) }
 	n.breaker = breaker.New(breaker.Options{
 		Cooldown: s.opts.Cooldown, ProbeTimeout: s.opts.IOTimeout,
-		RefusesWrites: func(err error) bool { return RefusesWrites(err) != "" },
-		Changed:       func(t breaker.Transition) { n.changed(t, s.opts.OnOutage) },
+		Changed: func(t breaker.Transition) { n.changed(t, s.opts.OnOutage) },
 	})
 	n.pipeline.record = func(o breaker.Outcome) { n.breaker.Record(time.Now(), o) }
 	for range maxInFlight {
@@ -181,24 +185,27 @@ const (
 	healthLines  = 2
 )
 
-// reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy, but a node that refuses all
-// writes has recovered only if something was written. The next line counts the outages that have none.
-func (n *node) reportHealth(err error, wrote bool) {
+// reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy. The next line counts the
+// outages that have none.
+func (n *node) reportHealth(err error) {
 	if err == nil && n.sick.Load() == 0 {
 		return // the usual case, without a lock
 	}
 	n.health.Lock()
 	defer n.health.Unlock()
 	switch {
-	case err == nil && n.refusing && !wrote:
+	case err == nil && n.refusal != nil && time.Since(n.refusedAt) < n.quiet:
 	case err == nil:
 		n.sick.Store(0)
+		n.refusal = nil
 		if n.degraded {
 			n.degraded = false
 			n.log.Info("store recovered", "node", n.addr)
 		}
 	default:
-		n.refusing = RefusesWrites(err) != ""
+		if RefusesWrites(err) != "" {
+			n.refusal, n.refusedAt = err, time.Now()
+		}
 		began := n.sick.CompareAndSwap(0, time.Now().UnixNano())
 		switch {
 		case n.degraded:
@@ -219,6 +226,16 @@ func (n *node) reportHealth(err error, wrote bool) {
 			n.unlogged++
 		}
 	}
+}
+
+// refuses returns the error of a node that refuses all writes, and has not recovered, or nil.
+func (n *node) refuses() error {
+	if n.sick.Load() == 0 {
+		return nil
+	}
+	n.health.Lock()
+	defer n.health.Unlock()
+	return n.refusal
 }
 
 // failureOf returns the attributes of a line about the failure of a call.

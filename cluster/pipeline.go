@@ -59,11 +59,11 @@ type pipeline struct {
 	dial         func(context.Context) (*nodeConn, error)
 	toLoop       func(*net.TCPConn) (Socket, error) // nil: a goroutine reads
 	ioTimeout    time.Duration
-	onFailure    func(error, []limit.Item)   // called when a call stays undecided
-	onScriptLoad func()                      // called when the script had to be loaded
-	connAge      func() time.Duration        // the age at which a new connection is replaced, 0 for never
-	report       func(err error, wrote bool) // health of the node, see node.reportHealth
-	record       func(breaker.Outcome)       // results of calls
+	onFailure    func(error, []limit.Item) // called when a call stays undecided
+	onScriptLoad func()                    // called when the script had to be loaded
+	connAge      func() time.Duration      // the age at which a new connection is replaced, 0 for never
+	report       func(error)               // health of the node; nil is healthy
+	record       func(breaker.Outcome)     // results of calls
 
 	// saturated means that more calls wait than a batch holds. unsent means that calls were
 	// enqueued and no goroutine has tried to send them yet.
@@ -124,7 +124,7 @@ func (p *pipeline) enqueue(nr *nodeRequest, now bool) {
 
 // refuse leaves the calls of a node request undecided.
 func (p *pipeline) refuse(nr *nodeRequest, why error) {
-	p.report(why, false)
+	p.report(why)
 	p.record(nr.unsent(why))
 	nr.mu.Lock()
 	last := false
@@ -258,7 +258,7 @@ func (p *pipeline) release(b *batch) {
 // fail leaves every call of a batch undecided. sent reports whether the node may have
 // executed them.
 func (p *pipeline) fail(b *batch, why error, sent bool) {
-	p.report(why, false)
+	p.report(why)
 	p.record(breaker.Outcome{Failed: len(b.requests), Err: why})
 	for i := range b.commands {
 		b.failCommand(&b.commands[i], why, sent, p.onFailure)
@@ -271,7 +271,7 @@ func (p *pipeline) run(ctx context.Context) {
 		pause = min(max(2*pause, minBackoff), maxBackoff)
 		if err := p.connect(ctx); err != nil {
 			p.setConnErr(err)
-			p.report(err, false)
+			p.report(err)
 			continue
 		}
 		since := time.Now()

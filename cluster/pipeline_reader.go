@@ -230,9 +230,9 @@ func (p *pipeline) readNext(b *batch, in *resp.Reader) (done bool, err error) {
 	if err != nil || !b.allRead() {
 		return false, err
 	}
-	p.report(b.lastErr, b.wrote)
-	p.record(breaker.Outcome{OK: b.inTime, Failed: b.failed, Err: b.lastErr, ReadOnly: !b.wrote})
-	b.lastErr, b.failed, b.inTime, b.wrote = nil, 0, 0, false
+	p.report(b.lastErr)
+	p.record(breaker.Outcome{OK: b.inTime, Failed: b.failed, Err: b.lastErr})
+	b.lastErr, b.failed, b.inTime = nil, 0, 0
 	if b.missing != nil {
 		b.again, b.missing, b.read = b.missing, nil, 0
 		b.resends++

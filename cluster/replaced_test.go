@@ -121,17 +121,17 @@ func TestHealthLines(t *testing.T) {
 		log := new(syncbuffer.Buffer)
 		n := &node{addr: "a", log: slog.New(slog.NewTextHandler(log, nil)), reported: logthrottle.Throttle{Period: healthPeriod, Lines: healthLines}}
 		for range 100 {
-			n.reportHealth(context.DeadlineExceeded, false)
-			n.reportHealth(nil, true)
+			n.reportHealth(context.DeadlineExceeded)
+			n.reportHealth(nil)
 		}
-		n.reportHealth(context.DeadlineExceeded, false)
+		n.reportHealth(context.DeadlineExceeded)
 		if d, r := strings.Count(log.String(), "degraded"), strings.Count(log.String(), "recovered"); d != 2 || r != 2 || n.sick.Load() == 0 {
 			t.Errorf("%d and %d lines, failing since %d", d, r, n.sick.Load())
 		}
 		since := n.sick.Load()
 		time.Sleep(healthPeriod)
-		n.reportHealth(context.DeadlineExceeded, false)
-		n.reportHealth(context.DeadlineExceeded, false)
+		n.reportHealth(context.DeadlineExceeded)
+		n.reportHealth(context.DeadlineExceeded)
 		if d := strings.Count(log.String(), "degraded"); d != 3 || n.sick.Load() != since || !strings.Contains(log.String(), " unlogged_outages=98\n") {
 			t.Errorf("%d lines after the pause, failing since %d, want %d", d, n.sick.Load(), since)
 		}
@@ -145,7 +145,7 @@ func TestHealthLineOnce(t *testing.T) {
 		n := &node{addr: "a", log: slog.New(slog.NewTextHandler(log, nil)), reported: logthrottle.Throttle{Period: healthPeriod, Lines: healthLines}}
 		var calls sync.WaitGroup
 		for range 8 {
-			calls.Go(func() { n.reportHealth(context.DeadlineExceeded, false) })
+			calls.Go(func() { n.reportHealth(context.DeadlineExceeded) })
 		}
 		calls.Wait()
 		if d := strings.Count(log.String(), "degraded"); d != 1 {

@@ -251,7 +251,7 @@ func (s *Store) recordAbandoned(n *node, nr *nodeRequest) {
 	if nr.sent {
 		why = errOverdue
 	}
-	n.reportHealth(why, false)
+	n.reportHealth(why)
 	outcome := nr.unsent(why)
 	if nr.sent {
 		outcome = breaker.Outcome{Failed: 1, Err: why}

@@ -36,6 +36,9 @@ func (s *Store) Shards() []Shard {
 		for i := range sh.Failures {
 			sh.Failures[i] = n.failures[i].Load()
 		}
+		if err := n.refuses(); sh.Err == nil && err != nil {
+			sh.Err, sh.Since = err, time.Unix(0, n.sick.Load())
+		}
 		all = append(all, sh)
 	}
 	slices.SortFunc(all, func(a, b Shard) int { return cmp.Compare(a.Addr, b.Addr) })

@@ -91,7 +91,7 @@ func (t *topology) connect(ctx context.Context, old *topology) {
 	var wg sync.WaitGroup
 	for addr, n := range t.nodes {
 		if old == nil || old.nodes[addr] != n {
-			wg.Go(func() { n.reportHealth(n.pipeline.connect(ctx), false) })
+			wg.Go(func() { n.reportHealth(n.pipeline.connect(ctx)) })
 		}
 	}
 	wg.Wait()
@@ -206,7 +206,7 @@ func (s *Store) assertMasters(ctx context.Context, t, old *topology) {
 		if old.nodes[addr] == n {
 			wg.Go(func() {
 				if err := s.countRole(assertMaster(ctx, n.client, addr)); errors.Is(err, ErrNotMaster) {
-					n.reportHealth(err, false)
+					n.reportHealth(err)
 					n.pipeline.drop()
 				}
 			})

@@ -16,7 +16,7 @@ import (
 // drawnFile has the limits of a plan, by their ids, and overrides of a tenant and shared limits, with their fields.
 type drawnFile struct{ plan, overrides, shared map[string]string }
 
-// drawLimit draws the fields of a limit, without replaces, of which TestLoosenedPlaces has examples.
+// drawLimit draws the fields of a limit.
 func drawLimit(t *rapid.T, shared bool) string {
 	one := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
 	by := one("by", "[tenant]", "[tenant]", "[tenant, user]")
@@ -29,7 +29,14 @@ func drawLimit(t *rapid.T, shared bool) string {
 	if strings.Contains(by, "user") {
 		fields += one("missing", "", ", missing: deny", ", missing: share")
 	}
+	if !shared {
+		action += drawReplaces(t)
+	}
 	return fields + action
+}
+
+func drawReplaces(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "", "", "", ", replaces: [a]", ", replaces: [b]", ", replaces: [c]", ", replaces: [a, b]", ", replaces: [b, c]"}).Draw(t, "replaces")
 }
 
 func drawOverride(t *rapid.T) string {
@@ -40,7 +47,7 @@ func drawOverride(t *rapid.T) string {
 func (f *drawnFile) change(t *rapid.T) *drawnFile {
 	next := &drawnFile{maps.Clone(f.plan), maps.Clone(f.overrides), maps.Clone(f.shared)}
 	id := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "changed")
-	switch rapid.IntRange(0, 4).Draw(t, "change") {
+	switch rapid.IntRange(0, 5).Draw(t, "change") {
 	case 0:
 		next.plan[id] = drawLimit(t, false)
 	case 1:
@@ -49,6 +56,11 @@ func (f *drawnFile) change(t *rapid.T) *drawnFile {
 	case 2:
 		delete(next.overrides, id)
 	case 3:
+		if fields := next.plan[id]; fields != "" {
+			fields, _, _ = strings.Cut(fields, ", replaces: ")
+			next.plan[id] = fields + drawReplaces(t)
+		}
+	case 4:
 		next.shared["s1"] = drawLimit(t, true)
 	default:
 		if next.plan[id] != "" {
@@ -79,11 +91,12 @@ func (f *drawnFile) parse() (set *limit.Set, text string) {
 	return set, text
 }
 
+var modelHasher, _ = limit.NewAddrHasher([]byte(strings.Repeat("k", 32)), limit.Prefixes{})
+
 // decided is how enforced limits decide a request: whether one denies it by itself, and the rates by which the others count, by their levels.
 func decided(set *limit.Set, req *limit.Request) (denied bool, rates map[string]int64) {
-	hasher, _ := limit.NewAddrHasher([]byte(strings.Repeat("k", 32)), limit.Prefixes{})
 	var b limit.Buffer
-	set.Resolve(req, hasher, 0, &b)
+	set.Resolve(req, modelHasher, 0, &b)
 	rates = map[string]int64{}
 	for _, it := range b.Items {
 		level := strings.Join(it.Limit.Level(), ",")
@@ -120,21 +133,60 @@ func TestLoosenedModel(t *testing.T) {
 		if lines := limit.Loosened(before, before, []string{"acme"}); len(lines) != 0 {
 			t.Fatalf("of no change: %q\n%s", lines, text)
 		}
-		lines := limit.Loosened(before, after, []string{"acme"})
-		for i := range 16 {
-			req := &limit.Request{Tenant: []string{"acme", "other"}[i&1], Op: []string{"x", "y"}[i>>1&1], Addr: netip.MustParseAddr([]string{"10.0.0.1", "192.0.2.1"}[i>>2&1]), Cost: 1}
-			if i>>3 == 1 {
-				req.Dims = []limit.Dim{{Name: "user", Value: "u"}}
-			}
-			wasDenied, was := decided(before, req)
-			isDenied, is := decided(after, req)
-			more := wasDenied
-			for level, rate := range was {
-				more = more || is[level] == 0 || is[level] > rate
-			}
-			if more && !isDenied && len(lines) == 0 {
-				t.Fatalf("%+v: denied %v %v, then %v %v, and no line:\n%s\n%s", *req, wasDenied, was, isDenied, is, text, changed)
-			}
+		checkLoosened(t, before, after, text+"\n"+changed)
+	})
+}
+
+// checkLoosened fails if a request is admitted that was denied, or counts by a higher rate of a level, or none, and no
+// line says so.
+func checkLoosened(t *rapid.T, before, after *limit.Set, text string) {
+	if lines := limit.Loosened(before, after, []string{"acme"}); len(lines) != 0 {
+		return
+	}
+	for i := range 16 {
+		req := &limit.Request{Tenant: []string{"acme", "other"}[i&1], Op: []string{"x", "y"}[i>>1&1], Addr: netip.MustParseAddr([]string{"10.0.0.1", "192.0.2.1"}[i>>2&1]), Cost: 1}
+		if i>>3 == 1 {
+			req.Dims = []limit.Dim{{Name: "user", Value: "u"}}
+		}
+		wasDenied, was := decided(before, req)
+		isDenied, is := decided(after, req)
+		more := wasDenied
+		for level, rate := range was {
+			more = more || is[level] == 0 || is[level] > rate
+		}
+		if more && !isDenied {
+			t.Fatalf("%+v: denied %v %v, then %v %v, and no line:\n%s", *req, wasDenied, was, isDenied, is, text)
+		}
+	}
+}
+
+// TestLoosenedReplaces: the same of changes of what a limit replaces.
+func TestLoosenedReplaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		one := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
+		replaces := func(label string) string {
+			return one(label, "", ", replaces: [b]", ", replaces: [c]", ", replaces: [d]", ", replaces: [b, c]", ", replaces: [c, d]", ", replaces: [b, d]")
+		}
+		f := &drawnFile{map[string]string{}, map[string]string{}, map[string]string{}}
+		for _, id := range []string{"b", "c", "d"} {
+			by := map[string]string{"b": "[tenant, op]", "c": "[tenant]", "d": "[tenant]"}[id]
+			f.plan[id] = "by: " + by + one("when of "+id, "", "", ", when: {op: x}", ", when: {ip: 10.0.0.0/8}") + one("group of "+id, ", group: g", ", group: "+id) +
+				one("action of "+id, ", rate: 5/s", ", rate: 10/s", ", rate: 20/s", ", rate: 30/s", ", action: allow", ", action: deny")
+		}
+		if !strings.Contains(f.plan["b"], "action") {
+			f.plan["b"] += one("replaces of b", "", ", replaces: [c]", ", replaces: [c, d]")
+		}
+		f.plan["a"] = "by: [tenant, op, user], missing: share" + one("when of a", "", ", when: {op: x}") + one("group of a", ", group: a", ", group: g") + one("rate of a", ", rate: 5/s", ", rate: 10/s", ", rate: 40/s")
+		if rapid.IntRange(0, 5).Draw(t, "overridden") == 0 {
+			f.overrides["b"] = drawOverride(t)
+		}
+		rest := f.plan["a"]
+		f.plan["a"] = rest + replaces("was")
+		before, text := f.parse()
+		f.plan["a"] = rest + replaces("is")
+		after, changed := f.parse()
+		if before != nil && after != nil {
+			checkLoosened(t, before, after, text+"\n"+changed)
 		}
 	})
 }

@@ -54,9 +54,6 @@ type Options struct {
 	// Changed, unless nil, is called after each transition, one at a time. It must not
 	// call the breaker.
 	Changed func(Transition)
-	// RefusesWrites, unless nil, reports whether an error means that the shard refuses all writes. Calls that write nothing
-	// leave it in the status.
-	RefusesWrites func(error) bool
 	// Random returns a number from 0 to 1; nil means a source that differs between
 	// processes.
 	Random func() float64
@@ -103,9 +100,6 @@ func New(opts Options) *Breaker {
 	if opts.Changed == nil {
 		opts.Changed = func(Transition) {}
 	}
-	if opts.RefusesWrites == nil {
-		opts.RefusesWrites = func(error) bool { return false }
-	}
 	if opts.Random == nil {
 		opts.Random = rand.Float64
 	}
@@ -148,8 +142,6 @@ type Outcome struct {
 	// how many were not even sent in time, which is normal for an overloaded shard.
 	Failed, Stuck int
 	Err           error // of the last that failed; set if Failed or Stuck is above 0
-	// ReadOnly reports that the calls which were answered wrote nothing: they are no sign that the shard takes writes.
-	ReadOnly bool
 }
 
 // Record records the outcome of calls.
@@ -162,11 +154,11 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 	state := State(b.state.Load())
 	if o.OK > 0 {
 		if state == HalfOpen {
-			b.close(now, o.ReadOnly)
+			b.close(now)
 			return
 		}
 		if b.row = 0; state == Closed { // otherwise it is the error that opened the breaker
-			b.forgetLast(o.ReadOnly)
+			b.last = nil
 		}
 	}
 	if o.Failed+o.Stuck > 0 {
@@ -184,13 +176,6 @@ func (b *Breaker) Record(now time.Time, o Outcome) {
 		}
 	} else if state == HalfOpen && o.OK == 0 {
 		b.open(now)
-	}
-}
-
-// forgetLast forgets the last error after calls that were answered. The caller holds mu.
-func (b *Breaker) forgetLast(readOnly bool) {
-	if b.last != nil && !(readOnly && b.opts.RefusesWrites(b.last)) {
-		b.last = nil
 	}
 }
 
@@ -231,10 +216,9 @@ func (b *Breaker) open(now time.Time) {
 }
 
 // close closes the breaker. The caller holds mu.
-func (b *Breaker) close(now time.Time, readOnly bool) {
+func (b *Breaker) close(now time.Time) {
 	outage := now.Sub(b.first)
-	b.row, b.slots = 0, [slots]slot{}
-	b.forgetLast(readOnly)
+	b.row, b.last, b.slots = 0, nil, [slots]slot{}
 	b.change(Transition{From: HalfOpen, To: Closed, Outage: outage})
 }
 
