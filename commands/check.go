@@ -231,7 +231,7 @@ func (s *Session) addDim(begin int, nameArg, valueArg []byte) (errReply string) 
 	if err := limit.CheckName(name); err != nil {
 		return invalid("dimension name", nameArg, err)
 	}
-	if limit.ReservedDim(name) {
+	if before, _, _ := strings.Cut(name, "="); limit.ReservedDim(before) {
 		return invalid("dimension name", nameArg, errReservedDim)
 	}
 	if advice := orBlank([][]byte{nameArg}); advice != "" {

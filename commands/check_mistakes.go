@@ -48,8 +48,8 @@ func orNone(arg []byte) string {
 // orQuoted adds advice to the error for an ip that is the path of an op, whose space was not quoted, or
 // that is the op, or that is no try at an address.
 func orQuoted(tenant, op, ip []byte) string {
-	if text := unnamed(ip); text != "" {
-		return "; " + text
+	if name, _, _ := bytes.Cut(ip, []byte("=")); limit.ReservedDim(string(name)) && len(name) < len(ip) {
+		return "; " + unnamed(ip)
 	}
 	_, isNumber := parseCost(ip)
 	if _, err := limit.ParseAddr(string(op)); err == nil && isNumber {
@@ -128,8 +128,8 @@ func unnamed(arg []byte) string {
 	case !found:
 		return ""
 	case equalFold(name, "COST"), equalFold(name, "ESTIMATE"):
-		return "the cost stands behind the ip, without a name: " + quote(value)
-	case equalFold(name, "TENANT"), equalFold(name, "OP"), equalFold(name, "IP"):
+		return strings.TrimSuffix("the cost stands behind the ip, without a name: "+quote(value), ": ")
+	case limit.ReservedDim(string(name)):
 		return "tenant, op and ip stand in front, in this order and without names"
 	}
 	return ""
@@ -141,7 +141,7 @@ func orBlank(words [][]byte) string {
 		return ""
 	}
 	name, value, found := bytes.Cut(words[0], []byte("="))
-	if !found {
+	if !found || limit.ReservedDim(string(name)) {
 		return ""
 	}
 	return ": DIM " + quote(name) + " " + quote(value)

@@ -130,7 +130,7 @@ func TestDialectErrors(t *testing.T) {
 		"GCRA k 1 1 1 TOKENS":          "-ERR Missing TOKENS value",
 		"GCRA k 1 1 1 TOKENS 0":        "-ERR TOKENS is out of range",
 		"GCRA k 1 1 1 TOKENS x":        "-ERR TOKENS is not an integer or out of range",
-		"GCRA k 1 1 1 NUM 1":           "-ERR syntax error",
+		"GCRA k 1 1 1 NUM 1":           "-ERR syntax error write TOKENS in front of the number of units",
 		"THROTTLE k 1 1":               "-ERR wrong number of arguments for 'throttle' command",
 		"THROTTLE k 0 1 1":             "-ERR invalid max_burst",
 		"THROTTLE k 1 x 1":             "-ERR invalid count_per_period",

@@ -157,7 +157,7 @@ func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (errReply st
 	if len(args) > 5 {
 		switch {
 		case !equalFold(args[5], "TOKENS"):
-			return "ERR syntax error"
+			return "ERR syntax error: write TOKENS in front of the number of units"
 		case len(args) == 6:
 			return "ERR Missing TOKENS value"
 		}

@@ -33,7 +33,7 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	for i := range e.Limits {
 		r.explained(&e.Limits[i])
 	}
-	warnings := RequestWarnings(&req, set)
+	warnings := RequestWarnings(&req, set, s.user.MayUse)
 	r.bulk("warnings")
 	r.array(len(warnings))
 	for _, text := range warnings {

@@ -13,9 +13,9 @@ const maxLacking = 3
 
 // RequestWarnings returns what is most likely a mistake in a valid request, by the limits that decide about it: a
 // tenant and an op or ip that are swapped, a tenant or an op in another spelling than the limits have, a dimension
-// that no limit of the tenant uses, and one for want of which no limit applies. The sentences have names of the
-// request in quotes.
-func RequestWarnings(req *limit.Request, set *limit.Set) (warnings []string) {
+// that no limit of the tenant uses, and one for want of which no limit applies. MayUse reports whether the caller may learn
+// of a tenant. The sentences have names of the request in quotes.
+func RequestWarnings(req *limit.Request, set *limit.Set, mayUse func(tenant string) bool) (warnings []string) {
 	limits := set.TenantLimits(req.Tenant)
 	uses := func(name string) bool {
 		return slices.ContainsFunc(limits, func(l *limit.Limit) bool { return l.UsesDim(name) })
@@ -29,8 +29,8 @@ func RequestWarnings(req *limit.Request, set *limit.Set) (warnings []string) {
 	if AddressAsOp(req) {
 		warnings = append(warnings, AddressAsOpText)
 	}
-	if listed := set.ListedAs(req.Tenant); listed != "" {
-		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed, and another one than tenant %s, which is", limit.Quote(req.Tenant), limit.Quote(listed)))
+	if listed := set.ListedAs(req.Tenant); listed != "" && mayUse(listed) {
+		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed, and has not the limits of tenant %s, which is", limit.Quote(req.Tenant), limit.Quote(listed)))
 	}
 	var ops []limit.OpUse
 	for _, l := range limits {
@@ -48,19 +48,20 @@ func RequestWarnings(req *limit.Request, set *limit.Set) (warnings []string) {
 	return append(warnings, lackingWarnings(req, set)...)
 }
 
-// lackingWarnings returns a sentence for each dimension for want of which no limit applies to a request.
+// lackingWarnings returns a sentence for each dimension, or the slot, for want of which no limit applies to a request.
 func lackingWarnings(req *limit.Request, set *limit.Set) (warnings []string) {
+	unmet, _ := set.Unmet(req)
 	var dims []string
-	for _, c := range set.Explain(req) {
-		if c.Applies {
-			return nil
-		}
-		dim := c.Limit.Lacks(req)
-		if dim == "" || c.Limit.Mode == limit.ModeOff || slices.Contains(dims, dim) || len(dims) == maxLacking {
+	for _, u := range unmet {
+		if slices.Contains(dims, u.Dim) || len(dims) == maxLacking {
 			continue
 		}
-		dims = append(dims, dim)
-		warnings = append(warnings, fmt.Sprintf("no limit applies: the request has no %s, which limit %s needs", dimText(dim), c.Limit.ID))
+		dims = append(dims, u.Dim)
+		text := fmt.Sprintf("no limit applies: the request has no %s, which limit %s needs", dimText(u.Dim), u.Limit.ID)
+		if u.Dim == "" {
+			text = fmt.Sprintf("no limit applies: limit %s counts slots, which only RL.ACQUIRE takes", u.Limit.ID)
+		}
+		warnings = append(warnings, text)
 	}
 	return warnings
 }

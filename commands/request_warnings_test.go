@@ -7,6 +7,7 @@ import (
 
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -22,6 +23,7 @@ func TestRequestWarnings(t *testing.T) {
 		"values":  head + "    - {id: user, by: [tenant, user], rate: 1/s}\n" + tenants + "dimensions: {user: {values: [ann]}}\n",
 		"default": head + "    - {id: op, by: [tenant, op], rate: 1/s}\n    - {id: b, by: [tenant], when: {ip: 10.0.0.0/8}, rate: 1/s}\n" + tenants,
 	}
+	files["slots"] = head + "    - {id: k, by: [tenant], algorithm: concurrency, slots: 2}\n    - {id: off, by: [tenant], group: g, when: {ip: 10.0.0.0/8}, action: allow}\n" + tenants
 	lacks := func(dim, id string) string {
 		return "no limit applies: the request has no " + dim + ", which limit " + id + " needs"
 	}
@@ -33,8 +35,8 @@ func TestRequestWarnings(t *testing.T) {
 		{"regions", "acme GET -", []string{lacks("DIM region", "eu"), lacks("ip", "ip")}},
 		{"regions", "acme POST_x - 1 DIM region us", []string{lacks("DIM user or key", "writes"), lacks("ip", "ip")}},
 		{"regions", "acme - - 1 DIM region eu", nil},
-		{"regions", "ACME - - 1 DIM region eu", []string{`tenant "ACME" is not listed, and another one than tenant "acme", which is`}},
-		{"regions", "globex - - 1 DIM region eu", []string{`tenant "globex" is not listed, and another one than tenant "Globex", which is`}},
+		{"regions", "ACME - - 1 DIM region eu", []string{`tenant "ACME" is not listed, and has not the limits of tenant "acme", which is`}},
+		{"regions", "globex - - 1 DIM region eu", []string{`tenant "globex" is not listed, and has not the limits of tenant "Globex", which is`}},
 		{"regions", "Globex - - 1 DIM region eu DIM usr u1", []string{`no limit of tenant "Globex" uses the dimension "usr"; did you mean user?`}},
 		{"regions", "initech - - 1 DIM region eu", nil},
 		{"shadow", "acme - -", nil},
@@ -42,6 +44,7 @@ func TestRequestWarnings(t *testing.T) {
 		{"strict", "acme - -", nil},
 		{"values", "acme - - 1 DIM user bob", nil},
 		{"values", "acme - -", []string{lacks("DIM user", "user")}},
+		{"slots", "acme - -", []string{"no limit applies: limit k counts slots, which only RL.ACQUIRE takes"}},
 		{"default", "acme - 192.0.2.1", []string{lacks("op", "op")}},
 		{"default", "acme 192.0.2.1 -", []string{commands.AddressAsOpText}},
 	} {
@@ -54,17 +57,20 @@ func TestRequestWarnings(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Op = strings.ReplaceAll(req.Op, "_", " ")
-		if got := commands.RequestWarnings(&req, set); !slices.Equal(got, row.want) {
+		if got := commands.RequestWarnings(&req, set, users.Unrestricted.MayUse); !slices.Equal(got, row.want) {
 			t.Errorf("%s, %s:\n%q, want\n%q", row.file, row.words, got, row.want)
 		}
 	}
 	set, _, _ := config.ParseLimits("limits.yaml", []byte(files["regions"]), limit.CompileOptions{})
 	req := limit.Request{Tenant: " acme ", Cost: 1, Dims: []limit.Dim{{Name: "region", Value: "eu"}}}
-	if got := commands.RequestWarnings(&req, set); len(got) != 1 || !strings.HasPrefix(got[0], `tenant " acme " is not listed`) {
+	if got := commands.RequestWarnings(&req, set, users.Unrestricted.MayUse); len(got) != 1 || !strings.HasPrefix(got[0], `tenant " acme " is not listed`) {
 		t.Errorf("blanks: %q", got)
 	}
+	if got := commands.RequestWarnings(&req, set, func(tenant string) bool { return tenant != "acme" }); len(got) != 0 {
+		t.Errorf("for a user who may not use the listed tenant: %q", got)
+	}
 	req = limit.Request{Tenant: "acme", Cost: 1, Op: "POST /x"}
-	if got, want := commands.RequestWarnings(&req, set), []string{lacks("DIM region", "eu"), lacks("DIM user or key", "writes"), lacks("ip", "ip")}; !slices.Equal(got, want) {
+	if got, want := commands.RequestWarnings(&req, set, users.Unrestricted.MayUse), []string{lacks("DIM region", "eu"), lacks("DIM user or key", "writes"), lacks("ip", "ip")}; !slices.Equal(got, want) {
 		t.Errorf("a chain: %q", got)
 	}
 }

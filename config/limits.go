@@ -129,6 +129,11 @@ func (d *limitsDecoder) decode(content []byte) {
 		d.fail(&yaml.Node{Line: 1}, "", "this is a file of users: limitgate serve --users %s", plain(d.doc.File))
 		return
 	}
+	if isNginx(content) {
+		d.unreadable = true
+		d.fail(&yaml.Node{Line: 1}, "", "this is a configuration of nginx: limitgate limits import nginx %s", plain(d.doc.File))
+		return
+	}
 	root, ok := d.document(content)
 	if !ok {
 		d.unreadable = true
@@ -180,9 +185,6 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 	}
 	if root.Kind == yaml.ScalarNode && looksLikeLog.MatchString(root.Value) {
 		return isLog
-	}
-	if root.Kind == yaml.ScalarNode && strings.Contains(root.Value, "limit_req") {
-		return "this is a configuration of nginx: limitgate limits import nginx " + plain(d.doc.File)
 	}
 	if root.Kind == yaml.ScalarNode && LooksLikeCode([]byte(root.Value)) {
 		return ErrCode.Error()

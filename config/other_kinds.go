@@ -3,7 +3,10 @@ package config
 import "regexp"
 
 // NginxBlock matches a line of a configuration of nginx.
-var NginxBlock = regexp.MustCompile(`(?m)^\s*(?:(?:http|server|events)\s*\{|limit_req_zone\s)`)
+var NginxBlock = regexp.MustCompile(`(?m)^\s*(?:(?:http|server|events)\s*\{|limit_req_zone\s|include\s+\S+;)`)
+
+// isNginx reports whether content is a configuration of nginx, and no mapping in YAML.
+func isNginx(content []byte) bool { return NginxBlock.Match(content) && mappingOf(content) == nil }
 
 // KindOf recognizes a file that is none of Envoy's limits: it returns its kind, and the command of limitgate that reads it, or "".
 func KindOf(content []byte) (kind, command string) {

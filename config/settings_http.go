@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -209,8 +210,8 @@ func networks(to *[]netip.Prefix) value {
 				if err != nil {
 					return fmt.Errorf("%s is not a network; write for example 10.0.0.0/8", Quote(item))
 				}
-				if b := addr.AsSlice(); b[len(b)-1] == 0 {
-					return fmt.Errorf("%s is one address, and looks like a network without its length; write for example %[1]s/8, or %[1]s/%d for that address", item, addr.BitLen())
+				if bits := looksLikeNetwork(addr); bits > 0 {
+					return fmt.Errorf("%s is one address, and looks like a network without its length; write for example %[1]s/%d, or %[1]s/%[3]d for that address", item, bits, addr.BitLen())
 				}
 				p = netip.PrefixFrom(addr, addr.BitLen())
 			}
@@ -222,4 +223,23 @@ func networks(to *[]netip.Prefix) value {
 		*to = all
 		return nil
 	}}
+}
+
+// looksLikeNetwork returns the length of the network that an address most likely means, as its last octet, or of IPv6
+// its second half, is 0; 0 for other addresses.
+func looksLikeNetwork(addr netip.Addr) (bits int) {
+	if addr.IsUnspecified() || addr.Is4In6() {
+		return 0
+	}
+	b := addr.AsSlice()
+	zeros := len(b) - len(bytes.TrimRight(b, "\x00"))
+	switch {
+	case addr.Is4():
+		if zeros > 0 {
+			return 8 * (len(b) - zeros)
+		}
+	case zeros >= len(b)/2:
+		return 4 * len(b)
+	}
+	return 0
 }

@@ -194,7 +194,7 @@ func withoutComma(n, key *yaml.Node) string {
 		return exampleRate
 	}
 	meant := n.Content[at].Value + ": " + n.Content[at+1].Value
-	for at += 2; at < len(n.Content) && len(meant) < 64 && endsByComma(n.Content[at], n.Content[at+1]); at += 2 {
+	for at += 2; at < len(n.Content) && strings.Count(meant, ",") < mostGroups && endsByComma(n.Content[at], n.Content[at+1]); at += 2 {
 		meant += "," + n.Content[at].Value
 	}
 	if !numberWithCommas.MatchString(meant) {

@@ -2,6 +2,38 @@ package limit
 
 import "slices"
 
+// Unmet is a limit that does not apply to a request, and would but for one thing.
+type Unmet struct {
+	Limit *Limit
+	// Dim is the dimension, or the chain of dimensions, that the request lacks; "" if Limit counts slots, which only
+	// requests that hold one take.
+	Dim string
+}
+
+// Unmet returns the limits that would apply to a request if it had a dimension, or held a slot. Met reports that some limit
+// of the tenant applies, and there are none then. Limits of mode off and those with action: allow are left out.
+func (s *Set) Unmet(req *Request) (unmet []Unmet, met bool) {
+	rules := s.rules(req.Tenant)
+	for i := range rules.groups {
+		g := &rules.groups[i]
+		for _, l := range g.candidates {
+			dim := ""
+			switch applies := l.applies(req); {
+			case applies && (!g.slots || req.Hold == HoldSlot):
+				return nil, true
+			case l.Action == ActionAllow:
+				continue
+			case !applies:
+				if dim = l.Lacks(req); dim == "" || g.slots && req.Hold != HoldSlot {
+					continue
+				}
+			}
+			unmet = append(unmet, Unmet{l, dim})
+		}
+	}
+	return unmet, false
+}
+
 // Lacks returns the dimension, or the chain of dimensions, for want of which l does not apply to a request that meets
 // all its other conditions, or "".
 func (l *Limit) Lacks(req *Request) (dim string) {
@@ -36,8 +68,11 @@ func (p *property) absent(req *Request) bool {
 	return p.sent(req) == ""
 }
 
-// NeedsDim reports whether l applies only to requests with a dimension besides tenant, op and ip.
-func (l *Limit) NeedsDim() bool {
+// NeedsMore reports whether l applies only to requests with a dimension besides tenant, op and ip, or that hold a slot.
+func (l *Limit) NeedsMore() bool {
+	if l.slots {
+		return true
+	}
 	isExtra := func(p property) bool { return p.kind == propertyExtra }
 	return slices.ContainsFunc(l.when, func(c condition) bool { return isExtra(c.property) }) ||
 		l.Missing == MissingPass && slices.ContainsFunc(l.by, func(d dimension) bool {

@@ -2,13 +2,16 @@ package limit
 
 import "strings"
 
+// maxSpelled is the number of listed tenants up to which ListedAs compares all of them: a client may ask often.
+const maxSpelled = 1000
+
 // ListedAs returns the listed tenant that a tenant which is not listed equals but for blanks around it and the case of
-// letters, or "". It compares all listed tenants.
+// letters, or "". Of more than maxSpelled listed tenants it finds those in small letters alone.
 func (s *Set) ListedAs(tenant string) string {
 	if s.Lists(tenant) {
 		return ""
 	}
-	if small := s.ListedInSmall(tenant); small != "" {
+	if small := s.ListedInSmall(tenant); small != "" || s.Tenants() > maxSpelled {
 		return small
 	}
 	tenant = strings.TrimSpace(tenant)
@@ -21,12 +24,15 @@ func (s *Set) ListedAs(tenant string) string {
 }
 
 // ListedInSmall returns the listed tenant that a tenant which is not listed becomes without blanks around it, as it is
-// or in small letters, or "". It allocates nothing for tenants in small letters.
+// or in small letters, or "". It allocates nothing for tenants that are listed, or in small letters.
 func (s *Set) ListedInSmall(tenant string) string {
+	if s.Lists(tenant) {
+		return ""
+	}
 	trimmed := strings.TrimSpace(tenant)
 	small := strings.ToLower(trimmed)
 	switch {
-	case small == tenant || s.Lists(tenant):
+	case small == tenant:
 		return ""
 	case s.Lists(trimmed):
 		return trimmed

@@ -286,7 +286,7 @@ func TestRequestWarnings(t *testing.T) {
 	if _, errs, code := command("limits", "explain", sampleLimits, "acme", "203.0.113.7", "-"); code != exitOK || errs != missing {
 		t.Errorf("an address as the op: exit %d: %s", code, errs)
 	}
-	const capital = "limitgate limits explain: tenant \"Acme\" is not listed, and another one than tenant \"acme\", which is (warning)\n"
+	const capital = "limitgate limits explain: tenant \"Acme\" is not listed, and has not the limits of tenant \"acme\", which is (warning)\n"
 	if _, errs, code := command("limits", "explain", sampleLimits, "Acme", "-", "203.0.113.7"); code != exitOK || errs != capital {
 		t.Errorf("a tenant in capitals: exit %d: %s", code, errs)
 	}

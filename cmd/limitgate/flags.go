@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -144,7 +145,7 @@ func checkValues(fs *flag.FlagSet, args []string) error {
 			continue
 		}
 		i++
-		if next, _ := flagNamed(fs, args[i]); next != nil || args[i] == "--help" {
+		if next, _ := flagNamed(fs, args[i]); next != nil || slices.Contains([]string{"--help", "-help", "-h"}, args[i]) {
 			return errors.New(errNoValue + "-" + f.Name)
 		}
 	}

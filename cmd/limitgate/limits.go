@@ -16,6 +16,7 @@ import (
 	"github.com/limitgate/limitgate/commands"
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/controlplane/table"
+	"github.com/limitgate/limitgate/internal/users"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
@@ -338,7 +339,7 @@ func runExplain(_ context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
-	printWarnings(env, fs.Name(), commands.RequestWarnings(&req, set))
+	printWarnings(env, fs.Name(), commands.RequestWarnings(&req, set, users.Unrestricted.MayUse))
 	var batch limiter.Batch
 	explanationOf(&req, l.Explain(&batch, &req), *secretFile == "").print(env.stdout)
 	return exitOK

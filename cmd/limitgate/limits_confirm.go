@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/limitgate/limitgate/controlplane"
@@ -51,6 +52,9 @@ func putBack(entries []audit.Entry, now table.Item) (*audit.Entry, error) {
 	for last >= 0 && !isByHand(&entries[last]) {
 		last--
 	}
+	if i := slices.IndexFunc(entries, func(e audit.Entry) bool { return e.Actor == audit.Unknown }); last < 0 && i >= 0 {
+		return nil, fmt.Errorf("nothing was reverted: the write by hand of %s changed no limits", entries[i].At.Format(time.RFC3339))
+	}
 	if last < 0 {
 		return nil, fmt.Errorf("nothing was reverted: each change in the audit has an actor")
 	}
@@ -81,7 +85,7 @@ func putBack(entries []audit.Entry, now table.Item) (*audit.Entry, error) {
 
 // isByHand reports whether an entry records a change without an actor.
 func isByHand(e *audit.Entry) bool {
-	return e.Actor == audit.Unknown && (e.Before == nil || e.After == nil || !changesNothing(e.Before, e.After))
+	return e.Actor == audit.Unknown && e.ChangesLimits()
 }
 
 // confirming returns the change that writes the reverted content of an item again.
@@ -108,9 +112,4 @@ func (t *tableArgs) live() map[string]json.RawMessage {
 		}
 	}
 	return parts
-}
-
-// changesNothing reports whether a write changed neither the limits nor their version.
-func changesNothing(before, after *table.Item) bool {
-	return after.Deleted == before.Deleted && string(after.Body) == string(before.Body) && after.Version == before.Version
 }

@@ -26,7 +26,7 @@ func TestPutBack(t *testing.T) {
 		"the latest of two":        {[]*table.Item{nil, v1, edited, back2, again, back3}, nil, `{"plan":"silver"}`},
 		"two at once":              {[]*table.Item{nil, v1, edited, tenant(1, "ann", `{"plan":"silver"}`), back2}, nil, `{"plan":"silver"}`},
 		"a write of nothing since": {[]*table.Item{nil, v1, edited, back2, back2}, nil, `{"plan":"gold"}`},
-		"a write of nothing":       {[]*table.Item{nil, v1, v1}, nil, "nothing was reverted: each change in the audit has an actor"},
+		"a write of nothing":       {[]*table.Item{nil, v1, v1}, nil, "nothing was reverted: the write by hand of 2026-01-02T04:00:02Z changed no limits"},
 		"signed":                   {[]*table.Item{nil, v1, gone}, nil, "nothing was reverted: each change in the audit has an actor"},
 		"a person since":           {[]*table.Item{nil, v1, edited, back2, bob3}, nil, "TENANT#a was changed since it was written by hand: version 3 by bob at 2026-01-02T03:04:03Z"},
 		"a person just now":        {[]*table.Item{nil, v1, edited, back2}, bob3, "TENANT#a was changed since it was written by hand: version 3 by bob at 2026-01-02T03:04:03Z"},

@@ -26,7 +26,11 @@ func printHistory(w io.Writer, entries []audit.Entry) {
 	for i := range entries {
 		e := &entries[i]
 		c := changeOf(e)
-		fmt.Fprintf(tw, "%s\tversion %d\tby %s\t%s\t%s\n", e.At.Format(time.RFC3339), e.Version, table.Printable(e.Actor), c.Kind(), shortDiff(&c))
+		difference := shortDiff(&c)
+		if !e.ChangesLimits() {
+			difference = "none of the limits: other attributes of the item"
+		}
+		fmt.Fprintf(tw, "%s\tversion %d\tby %s\t%s\t%s\n", e.At.Format(time.RFC3339), e.Version, table.Printable(e.Actor), c.Kind(), difference)
 	}
 	_ = tw.Flush()
 }

@@ -109,6 +109,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"replay", "--limits", "--tenant", "acme", sample}, "flag --limits: the value is missing; write --limits FILE"},
 		{[]string{"replay", "--limits", sample, "--compare", "--tenant", "{host}", "x.log"}, "flag --compare: the value is missing; write --compare FILE"},
 		{[]string{"check", "acme", "-", "-", "--addr", "--help"}, "flag --addr: the value is missing"},
+		{[]string{"check", "acme", "-", "-", "--addr", "-h"}, "flag --addr: the value is missing"},
 		{[]string{"serve", "--listen", "127.0.0.1:7399", "--admin", "127.0.0.1:7399"}, "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
 		{[]string{"replay", "--5", "x.log"}, "replay: unknown flag --5; limitgate replay --help"},
 		{[]string{"serve", "--port", "6380"}, "flag --port: unknown flag; did you mean --listen=127.0.0.1:6380?"},

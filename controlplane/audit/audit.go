@@ -199,6 +199,10 @@ func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 		case e.Before == nil:
 			advice = newAdvice
 		}
+		if !e.ChangesLimits() {
+			w.Log.Info("item written by hand, and its limits are as they were", "key", e.Key, "version", e.Version)
+			return nil
+		}
 		w.Log.Error("item changed without an actor", "key", e.Key, "version", e.Version, "advice", advice)
 	}
 	return nil
@@ -220,6 +224,13 @@ func History(ctx context.Context, a Archive, key string) ([]Entry, error) {
 	// version.
 	slices.SortStableFunc(entries, func(a, b Entry) int { return compareSequences(a.Sequence, b.Sequence) })
 	return entries, nil
+}
+
+// ChangesLimits reports whether the change is of the limits of the item or of their version: a write may be of other
+// attributes alone.
+func (e *Entry) ChangesLimits() bool {
+	was, is := e.Before, e.After
+	return was == nil || is == nil || was.Deleted != is.Deleted || string(was.Body) != string(is.Body) || was.Version != is.Version
 }
 
 // compareSequences compares decimal numbers of any length.

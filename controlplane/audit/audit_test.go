@@ -215,6 +215,27 @@ func TestExactlyOne(t *testing.T) {
 	}
 }
 
+// TestWriteByHand: a write by hand is an error in the log only if it changes limits.
+func TestWriteByHand(t *testing.T) {
+	edited := item(1, "me", false)
+	edited.Body = json.RawMessage(`{"plan":"gold"}`)
+	for want, after := range map[string]*table.Item{
+		`level=ERROR msg="item changed without an actor" key=TENANT#a/b version=1 advice="the item was written or deleted by hand`: edited,
+		`level=INFO msg="item written by hand, and its limits are as they were" key=TENANT#a/b version=1`:                          item(1, "me", false),
+	} {
+		var log strings.Builder
+		w := Writer{Archive: &shelf{objects: map[string]string{}, random: rand.New(rand.NewPCG(3, 4))}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		for range 20 { // the archive fails now and then
+			if w.writeOne(t.Context(), &table.Record{Sequence: "7", Before: item(1, "me", false), After: after}) == nil {
+				break
+			}
+		}
+		if got := log.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestHistoryInOrder: a write by hand is listed when it happened, whatever its version,
 // and so is an item that is created again with version 1 after its tombstone expired.
 func TestHistoryInOrder(t *testing.T) {

@@ -41,7 +41,9 @@ func (r *Reader) parseLine(line []byte) (e Entry, ok bool, err error) {
 		format = "an Application Load Balancer"
 		e, err = parseALB(string(line))
 	default:
-		if e, err = Parse(line); err != nil && r.format != "" {
+		if e, err = Parse(line); err == nil {
+			r.common = true
+		} else if r.format != "" && !r.common {
 			err = fmt.Errorf("it is no line of %s, as those before it are", r.format)
 		}
 	}
@@ -77,7 +79,8 @@ func isIIS(line []byte) bool {
 		return false
 	}
 	words := strings.Fields(string(line[stamp:]))
-	return slices.ContainsFunc(words, limit.IsMethod) && slices.ContainsFunc(words, func(word string) bool { return word[0] == '/' })
+	at := slices.IndexFunc(words, limit.IsMethod)
+	return at >= 0 && at+1 < len(words) && words[at+1][0] == '/'
 }
 
 // parseEnvoy parses a line in Envoy's default format,

@@ -79,6 +79,7 @@ func TestFormatsMistakes(t *testing.T) {
 		`[2026-99-01T10:00:05Z] "GET / HTTP/1.1" 200 - 0 0 1 1 "-" "-"`:            "the time is",
 		`[{"time":1,"client_ip":"192.0.2.1","method":"GET","path":"/"}]`:           "a JSON array begins, and its objects are not read: want one object a line",
 		"[\n{\"time\":1}": "a JSON array begins",
+		"2026-11-16 00:00:01 INFO GET handler /x took 3 ms":                                               "there is no time in brackets after HOST IDENT USER",
 		"2026-11-16 00:00:01 INFO GET of order 7 took 3 ms":                                               "there is no time in brackets after HOST IDENT USER",
 		"2026-11-16 00:00:01 10.0.0.1 GET /x - 443 - 1.2.3.4 curl 200 0 0 5":                              "these are columns of IIS, and no line #Fields: before them names them: want the log from its line #Fields: on",
 		"2026-03-01\t10:00:05\tLHR3-C2\t1045\t203.0.113.7\tGET":                                           "no line #Fields: before them names them: want the log with its first two lines, of which #Fields: is one",

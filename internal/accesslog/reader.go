@@ -34,6 +34,7 @@ type Reader struct {
 	length  int      // The length of the line read last.
 	columns []string // The names in the last line #Fields:, nil before it.
 	format  string   // The format of the entry read last, "" for Common or Combined Log Format.
+	common  bool     // An entry was in one of these two.
 	err     error    // The error that ended the reading, returned by all later calls.
 }
 

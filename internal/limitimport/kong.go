@@ -23,7 +23,7 @@ func Kong(content []byte) (Result, error) {
 	isMapping := err == nil && root != nil && root.Kind == yaml.MappingNode
 	switch {
 	case !isMapping && config.NginxBlock.Match(content):
-		return Result{}, errors.New("it looks like a configuration of nginx: limitgate limits import nginx FILE")
+		return Result{}, errNginx
 	case err != nil:
 		return Result{}, err
 	case !isMapping:

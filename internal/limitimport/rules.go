@@ -32,6 +32,9 @@ func Rules(content []byte) (Result, error) {
 	case config.IsLimits(content):
 		return Result{}, errors.New("it looks like a limits file: limitgate limits lint FILE")
 	}
+	if config.NginxBlock.Match(content) && (list == nil || list.Kind == yaml.ScalarNode) {
+		return Result{}, errNginx
+	}
 	if list == nil || list.Kind != yaml.SequenceNode && value(list, "rules") == nil {
 		return Result{}, errors.New("it is no list of rules: [{rule_id: pay, match: POST /pay*, rate: 10, per: tenant}]")
 	}

@@ -10,6 +10,9 @@ import (
 	"github.com/limitgate/limitgate/config"
 )
 
+// errNginx is the error for a configuration of nginx in the place of another file.
+var errNginx = errors.New("it looks like a configuration of nginx: limitgate limits import nginx FILE")
+
 // readYAML returns the root of a file of one YAML document, or nil if it is empty. With the error for
 // further documents it returns the root of the first one.
 func readYAML(content []byte) (*yaml.Node, error) {
@@ -18,6 +21,8 @@ func readYAML(content []byte) (*yaml.Node, error) {
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
 		return nil, nil
+	case err != nil && config.NginxBlock.Match(content):
+		return nil, errNginx
 	case err != nil:
 		return nil, unreadable(content, err)
 	}

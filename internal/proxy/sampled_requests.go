@@ -40,7 +40,8 @@ const (
 	manyOpsLine    = "limits count by op, and requests have very many ops, with a bucket each: send the template of a route, such as GET /users/{id}, and not its paths"
 	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one"
 	lackingLine    = "no request of a plan meets a limit: all its limits need a dimension that requests lack"
-	otherCaseLine  = "requests are for a tenant that is not listed, and has the name of a listed one but for capitals or blanks: it is another tenant, of the default plan"
+	slotlessLine   = "no request of a plan meets a limit: its limits count slots, which only RL.ACQUIRE takes"
+	otherCaseLine  = "requests are for a tenant that is not listed, and has the name of a listed one but for capitals or blanks: it has not the limits of that one"
 	unknownLine    = "requests have a dimension that no limit uses: a limit uses one of nearly that name"
 )
 
@@ -51,7 +52,7 @@ type sampledRequests struct {
 	partial bool
 	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, otherCase logthrottle.Throttle
+	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase logthrottle.Throttle
 
 	mu    sync.Mutex // guards the fields below
 	set   *limit.Set // the limits that dims, uses and ops belong to
@@ -77,7 +78,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
 	}
 	return &sampledRequests{
-		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), otherCase: few(sampledLines),
+		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), otherCase: few(sampledLines),
 		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
@@ -108,8 +109,10 @@ func (s *sampledRequests) look(req *limit.Request) {
 	if listed := set.ListedInSmall(req.Tenant); listed != "" && !s.partial && s.mayLog(&s.otherCase, listed) {
 		s.log.Warn(otherCaseLine, "tenant", limit.Shorten(req.Tenant), "listed", listed)
 	}
-	if dim, of := s.lackingDim(set, req); dim != "" && s.lacking.Allow() {
-		s.log.Warn(lackingLine, "plan", set.Plan(req.Tenant), "dimension", dim, "limit", of.ID)
+	if of := s.lackingOf(set, req); of.Dim != "" && s.lacking.Allow() {
+		s.log.Warn(lackingLine, "plan", set.Plan(req.Tenant), "dimension", of.Dim, "limit", of.Limit.ID)
+	} else if of.Limit != nil && of.Dim == "" && s.slotless.Allow() {
+		s.log.Warn(slotlessLine, "plan", set.Plan(req.Tenant), "limit", of.Limit.ID)
 	}
 	of, tooMany := s.spelling(set, req)
 	if tooMany && s.manyOps.Allow() {

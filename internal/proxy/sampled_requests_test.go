@@ -46,8 +46,8 @@ func TestSampledRequests(t *testing.T) {
 		"no tenant":            {limit.Request{Tenant: "undefined", Op: "GET /a"}, absent + "tenant value=undefined"},
 		"no op":                {limit.Request{Tenant: "acme", Op: "[object Object]"}, absent + `op value="[object Object]"`},
 		"no user":              {limit.Request{Tenant: "acme", Op: "GET /a", Dims: []limit.Dim{{Name: "user", Value: "None"}}}, absent + "user value=None"},
-		"in capitals":          {limit.Request{Tenant: "NULL", Op: "GET /a"}, "is another tenant, of the default plan\" tenant=NULL listed=null"},
-		"with blanks":          {limit.Request{Tenant: "null ", Op: "GET /a"}, "is another tenant, of the default plan\" tenant=\"null \" listed=null"},
+		"in capitals":          {limit.Request{Tenant: "NULL", Op: "GET /a"}, "it has not the limits of that one\" tenant=NULL listed=null"},
+		"with blanks":          {limit.Request{Tenant: "null ", Op: "GET /a"}, "it has not the limits of that one\" tenant=\"null \" listed=null"},
 		"a listed tenant":      {limit.Request{Tenant: "null", Op: "GET /a"}, ""},
 		"nearly a name":        {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("usr")}, unknown},
 		"beside the name":      {limit.Request{Tenant: "acme", Op: "GET /a", Dims: dims("user", "usr")}, ""},
@@ -80,6 +80,7 @@ func TestSampledRequests(t *testing.T) {
 // TestLackingDimension: a plan of whose requests none meets a limit for want of a dimension has one line.
 func TestLackingDimension(t *testing.T) {
 	const line = `msg="no request of a plan meets a limit: all its limits need a dimension that requests lack" plan=p dimension=region limit=eu` + "\n"
+	const slots = `msg="no request of a plan meets a limit: its limits count slots, which only RL.ACQUIRE takes" plan=p limit=k` + "\n"
 	for name, row := range map[string]struct {
 		limits string
 		with   int // the request that has the dimension, or 0
@@ -92,6 +93,9 @@ func TestLackingDimension(t *testing.T) {
 		"another needs ip": {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}, {id: ip, by: [tenant, ip], rate: 9/s}`, 0, ""},
 		"another op":       {`{id: eu, by: [tenant], when: {region: eu, op: "POST *"}, rate: 9/s}`, 0, ""},
 		"it is demanded":   {`{id: eu, by: [tenant, region], missing: deny, rate: 9/s}`, 0, ""},
+		"it counts slots":  {`{id: k, by: [tenant, user], algorithm: concurrency, slots: 2}, {id: eu, by: [tenant], when: {region: eu}, rate: 9/s}`, 0, line},
+		"all count slots":  {`{id: k, by: [tenant], algorithm: concurrency, slots: 2}`, 0, slots},
+		"it allows":        {`{id: eu, by: [tenant], when: {region: eu}, action: allow}`, 0, ""},
 		"too late":         {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}`, lackingRequests + 1, line},
 	} {
 		log := new(syncbuffer.Buffer)
