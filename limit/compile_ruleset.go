@@ -365,10 +365,25 @@ func (c *compiler) checkTies(g []*Limit, lowest int8) {
 				c.tied = map[entry]bool{}
 			}
 			c.tied[later.entry()] = true
-			c.fail(later.Line, "when", "limits %s (%s) and %s (%s) are equally specific and one request could meet both: make one more specific, give it a group of its own, or remove one",
-				Quote(a.ID), c.doc.At(a.Line), Quote(b.ID), c.doc.At(b.Line))
+			c.fail(later.Line, "when", "limits %s (%s) and %s (%s) are equally specific and one request could meet both: %s",
+				Quote(a.ID), c.doc.At(a.Line), Quote(b.ID), c.doc.At(b.Line), tieCure(a, b))
 		}
 	}
+}
+
+// tieCure says what to do about two limits that are equally specific.
+func tieCure(a, b *Limit) string {
+	allow, other := a, b
+	if b.Action == ActionAllow {
+		allow, other = b, a
+	}
+	switch {
+	case allow.Action != ActionAllow || other.Action == ActionAllow:
+		return "make one more specific, give it a group of its own, or remove one"
+	case len(allow.when) == 0:
+		return fmt.Sprintf("say when: with the requests that %s allows, or remove one of them", Quote(allow.ID))
+	}
+	return fmt.Sprintf("%s allows what %s is for: give it a further condition, or remove one of them", Quote(allow.ID), Quote(other.ID))
 }
 
 // allowAlike reports whether two limits allow, so that it is the same which of them a request meets. Replaces names only what an

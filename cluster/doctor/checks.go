@@ -341,7 +341,7 @@ func (r *Report) checkDurability() {
 		switch {
 		case len(m.Replicas) > 0:
 		case len(m.Copying) > 0:
-			return SeverityNote, "its replica " + m.Copying[0] + " has no copy of its data yet: while it is down before that, the backstop decides"
+			return SeverityNote, "its replica " + m.Copying[0] + " has no copy of its data yet: should the master go down before that, the backstop decides"
 		default:
 			return SeverityNote, "no replica is connected to it: while it is down the backstop decides; give it one, or connect the one it has"
 		}

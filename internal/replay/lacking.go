@@ -18,7 +18,7 @@ const DefaultTenant = "web"
 
 // manyLack is the part of the lines, as a divisor, from which on a warning says that they lack the tenant: a log
 // of a site with a login has some lines without a user.
-const manyLack = 10
+const manyLack = 50
 
 // lacking counts the lines that have no value for a template.
 type lacking struct {
