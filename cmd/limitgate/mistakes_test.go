@@ -100,6 +100,29 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "-password", "x"}, "unknown flag --password; did you mean --password-file?; limitgate"},
 		{[]string{"check", "acme", "-", "-", "--dim", "user=ann"}, "unknown flag --dim; write DIM NAME VALUE behind the ip"},
 		{[]string{"check", "acme", "-", "-", "--cost", "3"}, "unknown flag --cost; the cost stands behind the ip, without a name; limitgate"},
+		{[]string{"serve", "--listen", "127.0.0.1:7399", "--admin", "127.0.0.1:7399"}, "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
+		{[]string{"serve", "--port", "6380"}, "flag --port: unknown flag; did you mean --listen=127.0.0.1:6380?"},
+		{[]string{"serve", "-password", "x"}, "flag --password: unknown flag; did you mean --redis-password-file?"},
+		{[]string{"serve", "limits.yaml"}, `"limits.yaml" is not a flag; write --limits in front of it; limitgate serve --help lists them`},
+		{[]string{"serve", "dynamodb://limits"}, "write --limits in front of it"},
+		{[]string{"check", "acme", "-", "-", "--json=maybe"}, "flag --json takes no value; write the flag alone, or leave it out"},
+		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
+		{[]string{"explain", "acme"}, `the op and ip are missing behind the tenant: for example acme "GET /x" 203.0.113.7`},
+		{[]string{"check", "acme", "-", "-", "--tls", "--tls-cert", "x"}, "a certificate needs its key: set --tls-key"},
+	} {
+		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
+			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
+		}
+	}
+}
+
+// TestFlagMistakes: a flag without its value, or in the place of an argument, is named, and an argument in the form of one.
+func TestFlagMistakes(t *testing.T) {
+	const sample = "../../examples/limits.yaml"
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
 		{[]string{"check", "--tenant", "acme", "--op", "GET /x"}, "unknown flag --tenant; tenant, op and ip are arguments, in this order and without flags; limitgate"},
 		{[]string{"check", "acme", "203.0.113.7"}, "the op, or - for none, is missing in front of the ip 203.0.113.7: for example acme"},
 		{[]string{"check", "acme", "GET /", "203.0.113.7", "cost=5"}, "invalid option 'cost=5': the cost stands behind the ip, without a name: 5"},
@@ -110,16 +133,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"replay", "--limits", sample, "--compare", "--tenant", "{host}", "x.log"}, "flag --compare: the value is missing; write --compare FILE"},
 		{[]string{"check", "acme", "-", "-", "--addr", "--help"}, "flag --addr: the value is missing"},
 		{[]string{"check", "acme", "-", "-", "--addr", "-h"}, "flag --addr: the value is missing"},
-		{[]string{"serve", "--listen", "127.0.0.1:7399", "--admin", "127.0.0.1:7399"}, "flag --listen and flag --admin have the same port 7399 (127.0.0.1:7399): set another port by one of them"},
 		{[]string{"replay", "--5", "x.log"}, "replay: unknown flag --5; limitgate replay --help"},
-		{[]string{"serve", "--port", "6380"}, "flag --port: unknown flag; did you mean --listen=127.0.0.1:6380?"},
-		{[]string{"serve", "-password", "x"}, "flag --password: unknown flag; did you mean --redis-password-file?"},
-		{[]string{"serve", "limits.yaml"}, `"limits.yaml" is not a flag; write --limits in front of it; limitgate serve --help lists them`},
-		{[]string{"serve", "dynamodb://limits"}, "write --limits in front of it"},
-		{[]string{"check", "acme", "-", "-", "--json=maybe"}, "flag --json takes no value; write the flag alone, or leave it out"},
-		{[]string{"chek", "acme"}, "there is no command \"chek\"; did you mean check?"},
-		{[]string{"explain", "acme"}, `the op and ip are missing behind the tenant: for example acme "GET /x" 203.0.113.7`},
-		{[]string{"check", "acme", "-", "-", "--tls", "--tls-cert", "x"}, "a certificate needs its key: set --tls-key"},
 	} {
 		if _, errs, code := command(row.args...); code == exitOK || !strings.Contains(errs, row.want) {
 			t.Errorf("%.100s: exit %d, without %q:\n%s", row.args, code, row.want, errs)
