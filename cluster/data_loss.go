@@ -64,7 +64,9 @@ func (s *Store) checkDataLoss(ctx context.Context, first bool) {
 func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, first bool) {
 	instances := s.instances.Load()
 	there, err := n.prolongMark(ctx, key, instances)
-	n.reportMark(err)
+	if RefusesWrites(err) != "" { // a proxy without requests notices it nowhere else
+		n.reportHealth(err)
+	}
 	switch {
 	case err != nil:
 		m.missing = time.Time{} // it may be away and come back empty
@@ -90,14 +92,6 @@ func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, fir
 	m.seen = true
 }
 
-// reportMark reports the result of prolonging the mark of a node: a proxy without requests notices otherwise neither
-// that the node refuses all writes nor that it no longer does.
-func (n *node) reportMark(err error) {
-	if RefusesWrites(err) != "" || err == nil && n.refuses() != nil {
-		n.reportHealth(err)
-	}
-}
-
 // keysOf returns the key of each master with a prefix, such as that of its mark. The same slots have the same key,
 // whichever node serves them.
 func (t *topology) keysOf(prefix string) map[*node]string {
@@ -118,9 +112,6 @@ func (n *node) prolongMark(ctx context.Context, key string, instances int64) (th
 		err = n.client.SetArgs(ctx, key, instances, redis.SetArgs{Mode: "XX", Get: true, TTL: markTTL}).Err()
 	} else {
 		err = n.client.GetEx(ctx, key, markTTL).Err()
-		if err == nil && n.refuses() != nil { // a full memory refuses only what writes a value
-			err = n.client.SetNX(ctx, key, 0, markTTL).Err()
-		}
 	}
 	if errors.Is(err, redis.Nil) {
 		return false, nil

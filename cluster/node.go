@@ -46,10 +46,7 @@ type node struct {
 	// refusal is the last error of a node that refuses all writes, until it has recovered, and refusedAt its time.
 	refusal   error
 	refusedAt time.Time
-	// quiet is for how long it then has to refuse nothing until an answered call means that it has recovered: calls that
-	// only read succeed meanwhile, and each reload interval has a write, that of the mark.
-	quiet    time.Duration
-	unlogged int // the outages without a line since the last one that has one
+	unlogged  int // the outages without a line since the last one that has one
 }
 
 // clientOptions returns the options of every client connection: there are no retries, and
@@ -90,7 +87,7 @@ func (s *Store) newClient(addr string) *redis.Client {
 
 // newNode returns a node. Each of its connections begins with a check of the role.
 func (s *Store) newNode(addr string, cluster bool) *node {
-	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds), quiet: s.opts.ReloadInterval * 3 / 2, reported: logthrottle.Throttle{Period: healthPeriod, Lines: healthLines}}
+	n := &node{addr: addr, client: s.newClient(addr), log: s.opts.Log, late: make(chan []limit.Item, lateRefunds), reported: logthrottle.Throttle{Period: healthPeriod, Lines: healthLines}}
 	n.pipeline = &pipeline{
 		free:    make([]*batch, 0, maxInFlight),
 		connErr: errDown,
@@ -185,6 +182,21 @@ const (
 	healthLines  = 2
 )
 
+// refusalQuiet is for how long a node that has refused a write has to refuse none until any answered call means that it
+// has recovered: calls that only read succeed meanwhile, and probeIdle writes more often.
+const refusalQuiet = 5 * time.Second
+
+// reportWrite ends that the node refuses writes, as it has taken one.
+func (n *node) reportWrite() {
+	if n.refuses() == nil {
+		return
+	}
+	n.health.Lock()
+	n.refusedAt = time.Time{}
+	n.health.Unlock()
+	n.reportHealth(nil)
+}
+
 // reportHealth logs when a node starts to fail and when it recovers. A nil error means healthy. The next line counts the
 // outages that have none.
 func (n *node) reportHealth(err error) {
@@ -194,7 +206,7 @@ func (n *node) reportHealth(err error) {
 	n.health.Lock()
 	defer n.health.Unlock()
 	switch {
-	case err == nil && n.refusal != nil && time.Since(n.refusedAt) < n.quiet:
+	case err == nil && n.refusal != nil && time.Since(n.refusedAt) < refusalQuiet:
 	case err == nil:
 		n.sick.Store(0)
 		n.refusal = nil

@@ -117,10 +117,13 @@ func (s *Store) Run(ctx context.Context) error {
 			if s.counted.Swap(false) {
 				s.checkDataLoss(ctx, false)
 			}
-			if !s.anyOpen() && !s.isEmpty() {
+			open := s.anyOpen()
+			if open || s.anyRefuses() {
+				s.probeIdle()
+			}
+			if !open && !s.isEmpty() {
 				continue
 			}
-			s.probeIdle()
 		case <-s.reload:
 		}
 		s.reloadTopology(ctx, &wg)
