@@ -23,6 +23,9 @@ func ReadFile(path string, most int) ([]byte, error) {
 // NoFile returns the text of the error for a file that does not exist.
 // Near reports that it names one of nearly the same name.
 func NoFile(path string) (text string, near bool) {
+	if target, err := os.Readlink(path); err == nil {
+		return fmt.Sprintf("%.200q is a link to %.200q, which does not exist", path, target), true
+	}
 	text = fmt.Sprintf("there is no file %.200q", hideURL(path))
 	if meant := nearFile(path); meant != "" {
 		return text + fmt.Sprintf("; did you mean %.200q?", meant), true

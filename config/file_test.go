@@ -72,6 +72,18 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 }
 
+// TestLinkToNothing: a link whose file does not exist is named as such.
+func TestLinkToNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.Symlink("..data/limits.yaml", path); err != nil {
+		t.Fatal(err)
+	}
+	want := "read limits: " + Quote(path) + ` is a link to "..data/limits.yaml", which does not exist`
+	if _, err := ReadLimitsFile(path); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestReloadOfPipe: if a limits file becomes a named pipe, the last good limits stay. A
 // link to a regular file, as in a ConfigMap, is followed.
 func TestReloadOfPipe(t *testing.T) {

@@ -118,6 +118,9 @@ func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
 	return forEach(dim, values[0], values[1])
 }
 
+// alternation matches an op with alternatives in brackets, as regular expressions and globs have them.
+var alternation = regexp.MustCompile(`^([^(){}|,]*/[^(){}|,]*)[({]([\w./-]+)[|,] ?([\w./-]+)(?:[|,] ?[\w./-]+)*[)}]([^(){}|,]*)$`)
+
 // notOneOp does the same for an op.
 func notOneOp(op string) string {
 	if m := methodsTogether.FindStringSubmatch(op); m != nil {
@@ -128,7 +131,14 @@ func notOneOp(op string) string {
 		return forEach("op", "GET "+m[1], "POST "+m[1])
 	}
 	if m := severalOps.FindStringSubmatch(op); m != nil {
-		return forEach("op", m[1], m[2])
+		second := m[2]
+		if method, _, _ := strings.Cut(m[1], " "); IsMethod(method) && strings.HasPrefix(second, "/") {
+			second = method + " " + second
+		}
+		return forEach("op", m[1], second)
+	}
+	if m := alternation.FindStringSubmatch(op); m != nil {
+		return forEach("op", m[1]+m[2]+m[4], m[1]+m[3]+m[4])
 	}
 	return ""
 }

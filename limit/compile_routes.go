@@ -23,7 +23,7 @@ var mistakenDims = map[string]mistakenDim{
 	"path": {routeAdvice, true}, "method": {routeAdvice, true}, "route": {advice: routeAdvice}, "endpoint": {advice: routeAdvice}, "url": {advice: routeAdvice},
 	"plan": {advice: planAdvice}, "tier": {advice: planAdvice},
 	"client_ip": {advice: addrAdvice}, "remote_addr": {advice: addrAdvice}, "remote_address": {advice: addrAdvice}, "source_ip": {advice: addrAdvice}, "addr": {advice: addrAdvice},
-	"address": {advice: addrAdvice}, "ip_address": {advice: addrAdvice}, "cidr": {advice: addrAdvice}, "network": {advice: addrAdvice},
+	"address": {advice: addrAdvice}, "ip_address": {advice: addrAdvice}, "remote_ip": {advice: addrAdvice}, "ipaddr": {advice: addrAdvice}, "clientip": {advice: addrAdvice}, "cidr": {advice: addrAdvice}, "network": {advice: addrAdvice},
 }
 
 // MistakenDim reports whether lint notes of a condition on a dimension that the file does not declare, because its name
@@ -34,12 +34,15 @@ func MistakenDim(name string) bool {
 }
 
 // noteMistakenDims notes once for each advice that a condition is on a dimension that is often taken for the op, the
-// plan or the address, unless the file declares that dimension or counts by it.
+// plan or the address, unless the file declares that dimension or counts by it. It notes of a limit by such an address too.
 func (c *compiler) noteMistakenDims() {
 	counted := map[string]bool{}
 	for _, l := range c.limits {
 		for _, d := range l.by {
 			for _, choice := range d.choices {
+				if _, declared := c.dimensions[choice.name]; !declared && !counted[choice.name] && mistakenDims[choice.name].advice == addrAdvice {
+					c.note(l.Line, "by", "requests have %s only if they carry DIM %[1]s: the address of the client is ip: by: [ip]", choice.name)
+				}
 				counted[choice.name] = true
 			}
 		}
