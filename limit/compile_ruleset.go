@@ -81,6 +81,7 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 	if strings.Contains(spec.Name.Value, "*") {
 		c.warn(spec.Name.Line, field, "it is the tenant of exactly that name: tenants are listed by their full names, and default_plan is the plan of all others")
 	}
+	c.warnBlanks(spec.Name, field)
 	planName := spec.Plan.Value
 	if !spec.Plan.Set() {
 		if planName = c.meantDefault; !c.doc.DefaultPlan.Set() {

@@ -41,3 +41,10 @@ func (s *Set) ListedInSmall(tenant string) string {
 	}
 	return ""
 }
+
+// warnBlanks warns of a tenant with blanks around its name, which no request is likely to have.
+func (c *compiler) warnBlanks(name Text, field string) {
+	if trimmed := strings.TrimSpace(name.Value); trimmed != name.Value {
+		c.warn(name.Line, field, "it is the tenant of exactly that name, with its blanks: requests for %s are of another one", Quote(trimmed))
+	}
+}
