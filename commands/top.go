@@ -94,7 +94,7 @@ func deniedCommand(_ context.Context, s *Session, args [][]byte) {
 	s.out.array(len(last))
 	for i := range last {
 		d := &last[i]
-		s.out.mapping(13)
+		s.out.mapping(14)
 		s.out.pair("at_ms", d.At.UnixMilli())
 		s.out.pair("tenant", d.Tenant)
 		s.out.pair("op", d.Operation)
@@ -108,5 +108,6 @@ func deniedCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.pair("remaining", d.Remaining)
 		s.out.pair("retry_after_ms", d.RetryAfter)
 		s.out.pair("trial", d.Trial)
+		s.out.pair("key", d.Key)
 	}
 }

@@ -43,18 +43,18 @@ func TestDenied(t *testing.T) {
 			asked = n
 			return []denials.Denial{{
 				At: time.UnixMilli(7), Tenant: "acme", Operation: "POST /pay", Address: "h", Limit: "payments", Plan: "free", Mode: "shadow",
-				Source: "store", Cost: 2, Capacity: 10, Remaining: 1, RetryAfter: -1, Trial: true,
+				Source: "store", Cost: 2, Capacity: 10, Remaining: 1, RetryAfter: -1, Trial: true, Key: "user9",
 			}}
 		},
 	})
 	ask := asking(t, h)
 	const fields = "$5\r\nat_ms\r\n:7\r\n$6\r\ntenant\r\n$4\r\nacme\r\n$2\r\nop\r\n$9\r\nPOST /pay\r\n$7\r\naddress\r\n$1\r\nh\r\n$8\r\nlimit_id\r\n$8\r\npayments\r\n" +
-		"$4\r\nplan\r\n$4\r\nfree\r\n$4\r\nmode\r\n$6\r\nshadow\r\n$6\r\nsource\r\n$5\r\nstore\r\n$4\r\ncost\r\n:2\r\n$8\r\ncapacity\r\n:10\r\n$9\r\nremaining\r\n:1\r\n$14\r\nretry_after_ms\r\n:-1\r\n$5\r\ntrial\r\n:1\r\n"
-	if got, want := ask("RL.DENIED"), "*1\r\n*26\r\n"+fields; got != want || asked != 10 {
+		"$4\r\nplan\r\n$4\r\nfree\r\n$4\r\nmode\r\n$6\r\nshadow\r\n$6\r\nsource\r\n$5\r\nstore\r\n$4\r\ncost\r\n:2\r\n$8\r\ncapacity\r\n:10\r\n$9\r\nremaining\r\n:1\r\n$14\r\nretry_after_ms\r\n:-1\r\n$5\r\ntrial\r\n:1\r\n$3\r\nkey\r\n$5\r\nuser9\r\n"
+	if got, want := ask("RL.DENIED"), "*1\r\n*28\r\n"+fields; got != want || asked != 10 {
 		t.Errorf("got %q of %d, want %q", got, asked, want)
 	}
 	ask("HELLO", "3")
-	if got, want := ask("RL.DENIED", "100"), "*1\r\n%13\r\n"+fields; got != want || asked != 100 {
+	if got, want := ask("RL.DENIED", "100"), "*1\r\n%14\r\n"+fields; got != want || asked != 100 {
 		t.Errorf("got %q of %d, want %q", got, asked, want)
 	}
 	if got := ask("RL.DENIED", "101"); got != "-ERR n must be an integer between 1 and 100, the number of rows\r\n" {

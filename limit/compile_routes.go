@@ -20,7 +20,7 @@ const (
 )
 
 var mistakenDims = map[string]mistakenDim{
-	"path": {routeAdvice, true}, "method": {routeAdvice, true}, "route": {advice: routeAdvice}, "endpoint": {advice: routeAdvice}, "url": {advice: routeAdvice},
+	"path": {routeAdvice, true}, "method": {routeAdvice, true}, "route": {advice: routeAdvice}, "operation": {advice: routeAdvice}, "operations": {advice: routeAdvice}, "uri": {advice: routeAdvice}, "request_uri": {advice: routeAdvice}, "endpoint": {advice: routeAdvice}, "url": {advice: routeAdvice},
 	"plan": {advice: planAdvice}, "tier": {advice: planAdvice},
 	"client_ip": {advice: addrAdvice}, "remote_addr": {advice: addrAdvice}, "remote_address": {advice: addrAdvice}, "source_ip": {advice: addrAdvice}, "addr": {advice: addrAdvice},
 	"address": {advice: addrAdvice}, "ip_address": {advice: addrAdvice}, "remote_ip": {advice: addrAdvice}, "ipaddr": {advice: addrAdvice}, "clientip": {advice: addrAdvice}, "cidr": {advice: addrAdvice}, "network": {advice: addrAdvice},

@@ -180,7 +180,7 @@ func printDenied(w io.Writer, _ []string, reply any) {
 			}
 		}
 	}
-	printTable(w, all, []string{"at", "limit_id", "plan", "mode", "limits", "tenant", "op", "cost", "left", "retry_after_ms", "source", "address"}, "none")
+	printTable(w, all, []string{"at", "limit_id", "plan", "mode", "limits", "tenant", "op", "cost", "left", "retry_after_ms", "source", "address", "key"}, "none")
 }
 
 // printShards prints a reply of RL.CONFIG SHARDS.

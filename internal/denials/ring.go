@@ -31,6 +31,8 @@ type Denial struct {
 	At        time.Time
 	Tenant    string
 	Operation string
+	// Key is the beginning of the key of a command of another limiter, which has no tenant; "" of other requests.
+	Key string
 	// Address is the hash of the client's address, or "".
 	Address string
 	// Limit and Plan are those of the limit that denied, or "" if the bound of all tenants together did. Mode is
@@ -114,7 +116,7 @@ func wouldDeny(items []limit.Item) int {
 // inSample reports whether a denial is one of the sample. Repeats are left out first, so that they
 // take no place of others.
 func (r *Ring) inSample(req *limit.Request, denying int, items []limit.Item, now int64) bool {
-	hash := maphash.String(r.seed, req.Tenant) + 3*maphash.String(r.seed, req.Op)
+	hash := maphash.String(r.seed, req.Tenant) + 3*maphash.String(r.seed, req.Op) + 7*maphash.String(r.seed, req.Key)
 	if denying >= 0 {
 		hash += 5 * maphash.String(r.seed, items[denying].Limit.ID)
 	}
@@ -154,6 +156,9 @@ func (r *Ring) isFull(now int64) bool { return r.from(now)+spacing-now > atOnce*
 // record keeps a denial.
 func (r *Ring) record(found *Denial, req *limit.Request) {
 	found.Tenant, found.Operation = strings.Clone(found.Tenant), strings.Clone(found.Operation) // they alias the command
+	if req.Inline != nil {
+		found.Key = limit.Shorten(strings.Clone(req.Key))
+	}
 	if req.Addr.IsValid() && r.addrs != nil {
 		found.Address = string(r.addrs.Append(nil, req.Addr))
 	}

@@ -65,6 +65,23 @@ func TestDenial(t *testing.T) {
 	}
 }
 
+// TestDenialOfKey: denials by commands of other limiters have the key, each its own, and the log does not.
+func TestDenialOfKey(t *testing.T) {
+	var lines bytes.Buffer
+	r := newRing(t, slog.New(slog.NewTextHandler(&lines, nil)))
+	d, items := denied(payments)
+	for _, key := range []string{"user9", "user10", strings.Repeat("k", 100)} {
+		r.Observe(noTrial, &limit.Request{Inline: payments, Key: key, Cost: 1}, 5*second, d, items)
+	}
+	got := r.Last(10)
+	if len(got) != 3 || got[2].Key != "user9" || got[1].Key != "user10" || got[0].Key != strings.Repeat("k", 64)+"..." || got[2].Tenant != "" {
+		t.Errorf("got %+v", got)
+	}
+	if strings.Contains(lines.String(), "user9") {
+		t.Errorf("log %q", lines.String())
+	}
+}
+
 // TestShadow checks that a denial without effect is kept, and an admission is not.
 func TestShadow(t *testing.T) {
 	r := newRing(t, nil)

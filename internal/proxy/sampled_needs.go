@@ -14,6 +14,10 @@ const (
 	// of a plan whose requests are: each comparison is part of a decision.
 	comparedRequests = 1000
 	comparedLimits   = 64
+	// unsentRequests is of how many requests none has a dimension before that has a line, and unsentLimits bounds the
+	// limits that may need it.
+	unsentRequests = 1000
+	unsentLimits   = 1024
 	// sampledPlans bounds the plans whose requests are compared with the dimensions that their limits need.
 	sampledPlans = 256
 )
@@ -51,6 +55,9 @@ func (s *sampledRequests) lackingOf(set *limit.Set, req *limit.Request) (of limi
 	} else {
 		needs.others++
 	}
+	if len(unmet) > 0 && needs.lacking == lackingRequests {
+		s.sent[unmet[0].Dim] = true // one line is enough
+	}
 	needs.decided = met || needs.lacking == lackingRequests || needs.others == comparedRequests
 	if needs.lacking < lackingRequests {
 		return of
@@ -64,4 +71,34 @@ func allNeedMore(limits []*limit.Limit) bool {
 	isOn := func(l *limit.Limit) bool { return l.Mode != limit.ModeOff }
 	return len(limits) <= comparedLimits && slices.ContainsFunc(limits, isOn) &&
 		!slices.ContainsFunc(limits, func(l *limit.Limit) bool { return isOn(l) && !l.NeedsMore() })
+}
+
+// unsentDims returns, at the last of unsentRequests requests, the dimensions that enforced limits need and none of them
+// has, each with such a limit. It returns none also if another decision compares at the moment.
+func (s *sampledRequests) unsentDims(set *limit.Set, req *limit.Request) (unsent []limit.Unmet) {
+	if !s.mu.TryLock() {
+		return nil
+	}
+	defer s.mu.Unlock()
+	s.use(set)
+	used := set.Dims()[:min(len(set.Dims()), sampledUsed)]
+	if s.seen == unsentRequests || len(used) == 0 {
+		return nil
+	}
+	for i := range req.Dims {
+		if at, found := slices.BinarySearch(used, req.Dims[i].Name); found {
+			s.sent[used[at]] = true
+		}
+	}
+	if s.seen++; s.seen < unsentRequests {
+		return nil
+	}
+	for _, name := range used {
+		needs := func(l *limit.Limit) bool { return l.Mode == limit.ModeEnforce && l.NeedsDim(name) }
+		limits := set.Limits[:min(len(set.Limits), unsentLimits)]
+		if at := slices.IndexFunc(limits, needs); at >= 0 && !s.sent[name] {
+			unsent = append(unsent, limit.Unmet{Limit: limits[at], Dim: name})
+		}
+	}
+	return unsent
 }

@@ -39,6 +39,7 @@ const (
 	spelledLine    = "limits take the op of requests for another one: both have to spell it alike"
 	manyOpsLine    = "limits count by op, and requests have very many ops, with a bucket each: send the template of a route, such as GET /users/{id}, and not its paths"
 	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one"
+	unsentLine     = "no request has a dimension that a limit needs, which therefore applies to none: services send DIM with its name and value"
 	lackingLine    = "no request of a plan meets a limit: all its limits need a dimension that requests lack"
 	slotlessLine   = "no request of a plan meets a limit: its limits count slots, which only RL.ACQUIRE takes"
 	otherCaseLine  = "requests are for a tenant that is not listed, and has the name of a listed one but for capitals or blanks: it has not the limits of that one"
@@ -52,7 +53,7 @@ type sampledRequests struct {
 	partial bool
 	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase logthrottle.Throttle
+	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase, unsent logthrottle.Throttle
 
 	mu    sync.Mutex // guards the fields below
 	set   *limit.Set // the limits that dims, uses and ops belong to
@@ -61,6 +62,8 @@ type sampledRequests struct {
 	ops   map[planOp]limit.OpSpelling
 	opsOf map[string]int                   // the number of ops, by plan
 	needs map[string]*planNeeds            // by plan
+	sent  map[string]bool                  // the dimensions of requests, of those that limits use
+	seen  int                              // requests that sent is of
 	lines map[lineOf]*logthrottle.Throttle // they outlive a set
 }
 
@@ -78,7 +81,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
 	}
 	return &sampledRequests{
-		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), otherCase: few(sampledLines),
+		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), unsent: few(sampledLines), otherCase: few(sampledLines),
 		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
@@ -113,6 +116,11 @@ func (s *sampledRequests) look(req *limit.Request) {
 		s.log.Warn(lackingLine, "plan", set.Plan(req.Tenant), "dimension", of.Dim, "limit", of.Limit.ID)
 	} else if of.Limit != nil && of.Dim == "" && s.slotless.Allow() {
 		s.log.Warn(slotlessLine, "plan", set.Plan(req.Tenant), "limit", of.Limit.ID)
+	}
+	for _, of := range s.unsentDims(set, req) {
+		if s.mayLog(&s.unsent, of.Dim) {
+			s.log.Warn(unsentLine, "dimension", of.Dim, "limit", of.Limit.ID, "plan", of.Limit.Plan, "requests", unsentRequests)
+		}
 	}
 	of, tooMany := s.spelling(set, req)
 	if tooMany && s.manyOps.Allow() {
@@ -182,7 +190,7 @@ func absentValue(req *limit.Request) (name, value string) {
 func (s *sampledRequests) use(set *limit.Set) {
 	if s.set != set {
 		s.set, s.dims, s.uses, s.ops = set, map[string]string{}, map[string][]limit.OpUse{}, map[planOp]limit.OpSpelling{}
-		s.opsOf, s.needs = map[string]int{}, map[string]*planNeeds{}
+		s.opsOf, s.needs, s.sent, s.seen = map[string]int{}, map[string]*planNeeds{}, map[string]bool{}, 0
 	}
 }
 

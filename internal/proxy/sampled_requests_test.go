@@ -22,7 +22,7 @@ func TestSampledRequests(t *testing.T) {
 	const unknown = `dimension=usr used=user`
 	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
 	const spelled = `msg="limits take the op of requests for another one: both have to spell it alike" reason=`
-	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h}, {id: c, by: [tenant], group: c, when: {op: "POST /b*"}, rate: 1000/h}`)
+	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h, mode: shadow}, {id: c, by: [tenant], group: c, when: {op: "POST /b*"}, rate: 1000/h}`)
 	dims := func(names ...string) (all []limit.Dim) {
 		for _, name := range names {
 			all = append(all, limit.Dim{Name: name, Value: "x"})
@@ -104,6 +104,33 @@ func TestLackingDimension(t *testing.T) {
 			req := &limit.Request{Tenant: "acme", Op: "GET /a", Cost: 1}
 			if i+1 == row.with {
 				req.Dims = []limit.Dim{{Name: "region", Value: "eu"}}
+			}
+			s.look(req)
+		}
+		if got := log.String(); !strings.HasSuffix(got, row.want) || strings.Count(got, "\n") != strings.Count(row.want, "\n") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestUnsentDimension: a dimension that an enforced limit needs, and that none of many requests has, has one line.
+func TestUnsentDimension(t *testing.T) {
+	const limits = `{id: t, by: [tenant], rate: 9/s}, {id: login, by: [tenant], group: l, when: {operation: "POST /login"}, rate: 5/m}, {id: user, by: [tenant, user], rate: 9/s}, {id: any, by: [tenant, "ip|key"], rate: 9/s}, {id: watched, by: [tenant, device], rate: 9/s, mode: shadow}`
+	const unsent = `msg="no request has a dimension that a limit needs, which therefore applies to none: services send DIM with its name and value" dimension=operation limit=login plan=p requests=1000` + "\n"
+	for name, row := range map[string]struct {
+		requests, with int // the request that has all dimensions, or 0
+		want           string
+	}{
+		"too few":     {unsentRequests - 1, 0, ""},
+		"none has it": {3 * unsentRequests, 0, unsent},
+		"one has it":  {3 * unsentRequests, 500, ""},
+	} {
+		log := new(syncbuffer.Buffer)
+		s := newSampledRequests(fixedLimits{set: setOf(t, limits)}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
+		for i := range row.requests {
+			req := &limit.Request{Tenant: "acme", Op: "GET /a", Cost: 1, Dims: []limit.Dim{{Name: "user", Value: "u"}}}
+			if i+1 == row.with {
+				req.Dims = append(req.Dims, limit.Dim{Name: "operation", Value: "x"})
 			}
 			s.look(req)
 		}
