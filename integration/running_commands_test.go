@@ -60,7 +60,7 @@ shared: [{id: ban, action: deny, when: {op: never}}]
 	}
 	for _, name := range []string{"check", "explain"} {
 		_, errs, code := run(t, nil, name, "--addr", p.addr, "acme", "other", "-", "1", "DIM", "user", "u1")
-		if want := "limitgate " + name + ": no limit of tenant acme uses the dimension \"user\" (warning)\n"; code != 0 || errs != want {
+		if want := "limitgate " + name + ": no limit of tenant \"acme\" uses the dimension \"user\" (warning)\n"; code != 0 || errs != want {
 			t.Errorf("%s with a dimension that no limit uses: exit %d, %s", name, code, errs)
 		}
 	}
