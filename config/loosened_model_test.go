@@ -23,16 +23,29 @@ func drawLimit(t *rapid.T, shared bool) string {
 	if shared {
 		by = one("by", "[ip]", "[]")
 	}
-	fields := "by: " + by + one("when", "", "", ", when: {op: x}", ", when: {ip: 10.0.0.0/8}", ", when: {op: x, ip: 10.0.0.0/8}") +
-		one("group", "", "", ", group: g") + one("mode", "", "", "", ", mode: shadow", ", mode: off")
-	action := one("action", ", rate: 5/s", ", rate: 10/s", ", rate: 20/s", ", action: deny", ", action: allow")
+	fields := []string{"by: " + by}
+	add := func(label string, of ...string) {
+		if field := one(label, of...); field != "" {
+			fields = append(fields, field)
+		}
+	}
+	add("when", "", "", "when: {op: x}", "when: {ip: 10.0.0.0/8}", "when: {op: x, ip: 10.0.0.0/8}")
+	grouped := len(fields)
+	add("group", "", "", "group: g")
+	grouped = len(fields) - grouped
+	add("mode", "", "", "", "mode: shadow", "mode: off")
+	action := one("action", "rate: 5/s", "rate: 10/s", "rate: 20/s", "action: deny", "action: allow")
+	fields = append(fields, action)
+	if action == "action: allow" && grouped == 0 && rapid.Bool().Draw(t, "every level") {
+		return strings.Join(fields[1:], ", ")
+	}
 	if strings.Contains(by, "user") {
-		fields += one("missing", "", ", missing: deny", ", missing: share")
+		add("missing", "", "missing: deny", "missing: share")
 	}
 	if !shared {
-		action += drawReplaces(t)
+		return strings.Join(fields, ", ") + drawReplaces(t)
 	}
-	return fields + action
+	return strings.Join(fields, ", ")
 }
 
 func drawReplaces(t *rapid.T) string {

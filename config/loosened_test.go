@@ -7,6 +7,34 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
+// TestLoosenedEveryLevel: leaving out by of a limit that allows is reported, and saying by what it counts is not, unless it lifts a ban then.
+func TestLoosenedEveryLevel(t *testing.T) {
+	const ip, every, ban = "{id: pass, by: [ip], when: {ip: 192.0.2.0/24}, action: allow}", "{id: pass, when: {ip: 192.0.2.0/24}, action: allow}", ", {id: ban, by: [ip], action: deny}"
+	for _, c := range []struct{ before, after, want string }{
+		{ip, every, "pass may admit more: by ip -> every level"},
+		{every, ip, ""},
+		{every, every, ""},
+		{every, "", ""},
+		{every, strings.Replace(every, "/24", "/25", 1), ""},
+		{every, strings.Replace(every, "2.0/24", "0.0/16", 1), "pass may admit more: when of other values"},
+		{every, strings.Replace(every, "action", "mode: shadow, action", 1), ""},
+		{every + ban, ip + ban, "pass (allow) takes the place of ban (deny)"},
+		{ip + ban, every + ban, "pass may admit more: by ip -> every level"},
+	} {
+		var sets [2]*limit.Set
+		for i, shared := range []string{c.before, c.after} {
+			set, _, err := ParseLimits("f", []byte("version: 1\ndefault_plan: p\nplans: {p: [{id: t, by: [tenant], rate: 5/s}]}\nshared: ["+shared+"]\n"), limit.CompileOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sets[i] = set
+		}
+		if got := strings.Join(limit.Loosened(sets[0], sets[1], nil), "; "); got != c.want {
+			t.Errorf("%s -> %s: %q, want %q", c.before, c.after, got, c.want)
+		}
+	}
+}
+
 // TestLoosened: changes that admit more are reported, and changes that admit less are not.
 func TestLoosened(t *testing.T) {
 	const before = `
@@ -46,6 +74,8 @@ shared: [{id: ip, by: [ip], rate: 1000/m}, {id: large, by: [ip], group: large, r
 		{"max_cost: 2", "max_cost: 1", ""},
 		{"max_cost: 2", "max_cost: 3", "large 9/s burst 9, max_cost 2 -> 9/s burst 9, max_cost 3"},
 		{"shared: [", "shared: [{id: pass, action: allow, by: [ip], when: {ip: 192.0.2.0/24}}, ", "pass allows requests"},
+		{"shared: [", "shared: [{id: pass, action: allow, when: {ip: 192.0.2.0/24}}, ", "pass allows requests"},
+		{"free: [", "free: [{id: pass, action: allow}, ", "plan free: pass allows requests"},
 		{"acme: {plan: free}", "acme: {plan: gold}", "tenant acme, plan free -> gold: tenant 10/s burst 10 -> 100/s burst 100; tenant acme, plan free -> gold: op 5/s burst 5 -> none"},
 		{"overrides: {tenant: {rate: 50/s}}", "overrides: {tenant: {rate: 60/s}}", "tenant beta: tenant 50/s burst 50 -> 60/s burst 60"},
 		{"  acme: {plan: free}\n", "", ""},

@@ -14,6 +14,9 @@ type Unmet struct {
 // of the tenant applies, and there are none then. Limits of mode off and those with action: allow are left out.
 func (s *Set) Unmet(req *Request) (unmet []Unmet, met bool) {
 	rules := s.rules(req.Tenant)
+	if rules.lifting(req) != nil {
+		return nil, true
+	}
 	for i := range rules.groups {
 		g := &rules.groups[i]
 		for _, l := range g.candidates {

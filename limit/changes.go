@@ -191,7 +191,7 @@ func differences(was, is *Limit) (all []string) {
 		{"", was.describeRate(), is.describeRate()},
 		{"on_error ", was.OnError.String(), is.OnError.String()},
 		{"algorithm ", was.Params.Algorithm.String(), is.Params.Algorithm.String()},
-		{"by ", orNone(was.Level()), orNone(is.Level())},
+		{"by ", was.describeBy(), is.describeBy()},
 		{"when ", was.describeWhen(), is.describeWhen()},
 		{"group ", cmp.Or(was.Group, none), cmp.Or(is.Group, none)},
 		{"replaces ", orNone(was.Replaces), orNone(is.Replaces)},
@@ -226,6 +226,14 @@ func differences(was, is *Limit) (all []string) {
 const none = "none"
 
 func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), none) }
+
+// describeBy returns the dimensions that l counts by, or whose limits it lifts.
+func (l *Limit) describeBy() string {
+	if l.everyLevel {
+		return "every level"
+	}
+	return orNone(l.Level())
+}
 
 // describeWhen returns the conditions of l, with the patterns of tenants and ops alone: the log has no address, and
 // other values may be secrets.

@@ -26,12 +26,18 @@ func (l *Limit) Clauses() []Clause {
 }
 
 // Compete returns the limits of each level and group, of which the first enforced one that applies to
-// a request decides, in that order. It leaves out those of mode off.
+// a request decides, in that order. One that allows at every level is the first of each group. Compete leaves out those
+// of mode off.
 func Compete(limits []*Limit) [][]*Limit {
 	var groups [][]*Limit
+	var allowing []*Limit
 	index := map[string]int{}
 	for _, l := range limits {
 		if l.Mode == ModeOff {
+			continue
+		}
+		if l.everyLevel {
+			allowing = append(allowing, l)
 			continue
 		}
 		key := l.groupKey()
@@ -43,8 +49,9 @@ func Compete(limits []*Limit) [][]*Limit {
 		}
 		groups[i] = append(groups[i], l)
 	}
-	for _, g := range groups {
+	for i, g := range groups {
 		slices.SortStableFunc(g, compareTurn)
+		groups[i] = slices.Concat(allowing, g)
 	}
 	return groups
 }

@@ -277,6 +277,10 @@ func (c *compiler) checkReplaced(p *plan, spec *RuleSpec, id Text) {
 		c.fail(id.Line, "replaces", "%s", p.noLimit(id.Value))
 	case finer == nil || finer.broken || coarser.broken:
 	case takesPlace(finer, coarser):
+	case finer.everyLevel:
+		c.fail(id.Line, "replaces", "%s has no by, and lifts the limits of every level and group anyway: remove replaces", Quote(finer.ID))
+	case coarser.everyLevel:
+		c.fail(id.Line, "replaces", "%s has no by, and lifts the limits of every level: no limit replaces it, so give it a condition that these requests do not meet", Quote(coarser.ID))
 	case finer.Action == ActionAllow:
 		c.fail(id.Line, "replaces", "a limit with action: allow only passes its own level and replaces nothing: remove it")
 	case !isFiner(finer.Level(), coarser.Level()):
@@ -292,6 +296,8 @@ func (c *compiler) checkReplacedShared(by string, id Text) {
 	case replaced == nil:
 		c.fail(id.Line, "replaces", "there is no shared limit %s; a shared limit cannot replace one of a plan: move it into the plan", Quote(id.Value))
 	case l == nil || l.broken || replaced.broken:
+	case l.everyLevel:
+		c.fail(id.Line, "replaces", "%s has no by, and lifts the limits of every level and group anyway: remove replaces", Quote(by))
 	case !takesPlace(l, replaced):
 		c.fail(id.Line, "replaces", "%s cannot replace %s: a shared limit replaces those of its own by and group alone, if it is more specific; remove it, or write both into the plans", Quote(by), Quote(id.Value))
 	}

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,31 +19,26 @@ func (c *compiler) noteAllows() {
 func (c *compiler) allowNotes() (notes []*allowNote) {
 	rivals := c.rivals()
 	for _, a := range c.allows() {
-		if a.Mode != ModeEnforce || a.broken || len(a.Replaces) > 0 { // it names what it lifts
+		if a.Mode != ModeEnforce || a.broken || a.everyLevel || len(a.Replaces) > 0 { // it names what it lifts
 			continue
 		}
 		var counting []string
-		var first *Limit
+		otherLevel := false // a limit of another group alone is meant to count what a allows
 		for _, b := range c.set.Limits {
 			if rivals.compared++; rivals.compared > mostCompared {
 				return notes
 			}
 			if c.countsAllowed(a, b) && !slices.Contains(counting, Quote(b.ID)) && !rivals.replace(b, a) && !rivals.replace(a, b) {
 				counting = append(counting, Quote(b.ID))
-				if !slices.Equal(a.Level(), b.Level()) { // a limit of another group alone is meant to count what a allows
-					first = cmp.Or(first, b)
-				}
+				otherLevel = otherLevel || !slices.Equal(a.Level(), b.Level())
 			}
 		}
-		if n := len(counting); first != nil {
+		if n := len(counting); otherLevel {
 			others := ""
 			if n > mostCounting {
 				counting, others = counting[:mostCounting], " and "+countOthers(n-mostCounting)
 			}
-			notes = addAllowNote(notes, &allowNote{
-				of: []*Limit{a}, level: planGroup{a.Plan, a.groupKey()}, counting: strings.Join(counting, ", ") + others,
-				cure: fmt.Sprintf("%s lifts %s too", a.lifting(first), Quote(first.ID)),
-			})
+			notes = addAllowNote(notes, &allowNote{of: []*Limit{a}, level: planGroup{a.Plan, a.groupKey()}, counting: strings.Join(counting, ", ") + others})
 		}
 	}
 	return notes
@@ -52,46 +46,39 @@ func (c *compiler) allowNotes() (notes []*allowNote) {
 
 // allowNote is a note of limits of one level that allow requests.
 type allowNote struct {
-	of             []*Limit
-	level          planGroup
-	counting, cure string   // the limits that count what they allow, and how to lift these
-	others         []string // further plans of which this is true, since they include the same limit
+	of       []*Limit
+	level    planGroup
+	counting string // the limits that count what they allow
 }
 
-// addAllowNote adds the note of a limit, to an equal one if there is one.
+// addAllowNote adds the note of a limit, to an equal one if there is one. Plans that include one limit have one note of it.
 func addAllowNote(notes []*allowNote, note *allowNote) []*allowNote {
-	same := func(o *allowNote) bool {
-		return o.level == note.level && o.counting == note.counting && o.cure == note.cure
-	}
-	if i := slices.IndexFunc(notes, same); i >= 0 {
-		notes[i].of = append(notes[i].of, note.of...)
-		return notes
-	}
-	included := func(o *allowNote) bool {
-		return len(o.of) == 1 && o.of[0].entry() == note.of[0].entry() && o.level.plan != note.level.plan && o.counting == note.counting
-	}
-	if i := slices.IndexFunc(notes, included); i >= 0 {
-		notes[i].others = append(notes[i].others, note.level.plan)
-		return notes
+	for _, o := range notes {
+		switch {
+		case o.counting != note.counting:
+		case o.level == note.level:
+			o.of = append(o.of, note.of...)
+			return notes
+		case len(o.of) == 1 && o.of[0].entry() == note.of[0].entry():
+			return notes
+		}
 	}
 	return append(notes, note)
 }
 
 // write writes the note, at the line of its first limit.
 func (n *allowNote) write(c *compiler) {
-	name, lifts, each := Quote(n.of[0].ID), "lifts the limits of its level and group alone, and what it allows counts for", ""
+	first := n.of[0]
+	name, lifts, it := Quote(first.ID), "lifts the limits of its level and group alone, and what it allows counts for", "it lifts"
 	if more := len(n.of) - 1; more > 0 {
 		name += " and " + countOthers(more)
-		lifts, each = "lift the limits of their level and group alone, and what they allow counts for", ", for each of them,"
+		lifts, it = "lift the limits of their level and group alone, and what they allow counts for", "they lift"
 	}
-	cure := n.cure
-	if len(n.others) > 0 {
-		cure += ", and so in plan " + strings.Join(n.others[:min(len(n.others), maxNamed)], ", ")
+	out := "by"
+	if first.Group != "" {
+		out = "by and group"
 	}
-	if more := len(n.others) - maxNamed; more > 0 {
-		cure += " and " + countOthers(more)
-	}
-	c.note(n.of[0].Line, "action", "%s %s %s. %s; otherwise%s %s", name, lifts, n.counting, c.ifMeant(n.of[0]), each, cure)
+	c.note(first.Line, "action", "%s %s %s. %s; otherwise leave out %s: %s every limit then", name, lifts, n.counting, c.ifMeant(first), out, it)
 }
 
 // ifMeant says how to leave a limit that allows as it is: replaces names a limit that it lifts. An override has no replaces.
@@ -132,22 +119,6 @@ func (r *rivals) replace(l, with *Limit) bool {
 	})
 }
 
-// lifting describes the limit that allows at the level of b what a allows.
-func (l *Limit) lifting(b *Limit) string {
-	text := "a limit "
-	if plan := cmp.Or(l.Plan, b.Plan); plan != "" {
-		text += "in plan " + plan + " "
-	}
-	text += "with by: [" + strings.Join(b.Level(), ", ") + "], "
-	if b.Group != "" {
-		text += "group: " + b.Group + ", "
-	}
-	if len(b.when) > 0 {
-		return text + "all conditions of both and action: allow"
-	}
-	return text + "the same conditions and action: allow"
-}
-
 // mostCounting bounds the limits that a note names.
 const mostCounting = 3
 
@@ -162,12 +133,11 @@ func (c *compiler) countsAllowed(a, b *Limit) bool {
 // noteAllow notes that a allows requests, and b counts some of them all the same, and others too: it is more specific. If
 // it is of another group, one note of the file says so. Level has the limits of the level.
 func (c *compiler) noteAllow(a, b *Limit, level []*Limit) bool {
-	if a.Action != ActionAllow || len(a.Replaces) > 0 || takesPlace(a, b) || compareRank(a, b) == 0 && a.Group == b.Group || b.within(a) || c.allowed(a, b) {
+	if a.Action != ActionAllow || a.everyLevel || len(a.Replaces) > 0 || takesPlace(a, b) || compareRank(a, b) == 0 && a.Group == b.Group || b.within(a) || c.allowed(a, b) {
 		return false // equally specific ones are an error already
 	}
-	const text = "%s does not allow what %s counts, which %s: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s"
 	if a.Group == b.Group {
-		c.note(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is more specific")
+		c.note(a.Line, "action", "%s does not allow what %s counts, which is more specific: to allow that too, write another limit with action: allow, all conditions of both, and the group of %[2]s", Quote(a.ID), Quote(b.ID))
 		return true
 	}
 	if b.namesTenant() && !a.namesTenant() { // a group of its own is meant to count for that tenant
@@ -181,7 +151,7 @@ func (c *compiler) noteAllow(a, b *Limit, level []*Limit) bool {
 		return false
 	}
 	c.notedGroup = true
-	c.note(a.Line, "action", text, Quote(a.ID), Quote(b.ID), "is of another group")
+	c.note(a.Line, "action", "%s does not allow what %s counts, which is of another group: to allow that too, leave out by, and %[1]s lifts every limit", Quote(a.ID), Quote(b.ID))
 	return true
 }
 
@@ -192,6 +162,20 @@ func (l *Limit) liftsOther(b *Limit) bool {
 		slices.ContainsFunc(b.when, func(c condition) bool {
 			return !slices.ContainsFunc(l.when, func(own condition) bool { return own.name == c.name })
 		})
+}
+
+// warnAllowAll warns of a limit that lifts all limits for all requests of all tenants, or of a plan that has some.
+func (c *compiler) warnAllowAll(l *Limit) {
+	if !l.everyLevel || l.Mode != ModeEnforce || len(l.when) > 0 || l.broken {
+		return
+	}
+	of := "all tenants"
+	if l.Plan != "" {
+		if of = "plan " + l.Plan; !slices.ContainsFunc(c.plans[l.Plan].limits, (*Limit).counts) { // it is a plan without limits
+			return
+		}
+	}
+	c.warn(l.Line, "action", "%s allows every request of %s, and no limit counts any: say when: with those that it allows", Quote(l.ID), of)
 }
 
 // noteLifted notes that a lifts b too, or notes nothing if there is no b.
@@ -223,6 +207,9 @@ func (l *Limit) hasOwn(b *Limit) bool {
 // allowed reports whether another limit allows all requests that match a and b.
 func (c *compiler) allowed(a, b *Limit) bool {
 	return slices.ContainsFunc(c.allows(), func(l *Limit) bool {
+		if l.everyLevel && l.Mode == ModeEnforce {
+			return (l.Plan == "" || l.Plan == a.Plan || l.Plan == b.Plan) && l.matchesBoth(a, b)
+		}
 		return l.Mode == b.Mode && (l.Plan == b.Plan || b.Plan == "" && l.Plan == a.Plan) && takesPlace(l, b) && l.matchesBoth(a, b)
 	})
 }

@@ -16,6 +16,7 @@ func (c *compiler) checkDefaults() {
 	var passed, days []*Limit
 	for _, l := range c.limits {
 		c.warnDenyAll(l)
+		c.warnAllowAll(l)
 		if l.Action != ActionLimit {
 			continue
 		}

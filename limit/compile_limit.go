@@ -132,14 +132,14 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	if !spec.BySet && misspelled(spec, l) {
 		return
 	}
-	if !spec.BySet && l.Action != ActionDeny {
+	l.everyLevel = !spec.BySet && l.Action == ActionAllow
+	if l.everyLevel && spec.Group.Set() {
+		c.fail(spec.Group.Line, "group", "%s has no by, and lifts the limits of every level and group: remove group, or say by what the limits count that it lifts", Quote(l.ID))
+	}
+	if !spec.BySet && l.Action == ActionLimit {
 		example := "by: [tenant]"
 		if l.layer == layerShared {
 			example = "by: [ip], or by: [] for one bucket of all requests"
-		}
-		if l.Action == ActionAllow {
-			c.fail(spec.Line, "by", "say by what the limits count that it lifts: for example %s", example)
-			return
 		}
 		c.fail(spec.Line, "by", "say what the limit counts by: for example %s", example)
 		return

@@ -128,6 +128,14 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		c.fail(o.Line, field+"."+o.ID.Value, "%s cannot be overridden: only rate, slots, burst, algorithm, timezone, mode, enforce, warn, action, on_error, missing, cost, max_cost, lease and store can", name)
 		return
 	}
+	if limits[i].Action == ActionDeny && !p.specs[o.ID.Value].BySet && o.Action.Value == "allow" {
+		c.fail(o.Action.Line, field+"."+o.ID.Value, "%s denies and has no by, so that a limit with action: allow in its place would lift all limits: say mode: off to let the tenant's requests pass it", Quote(o.ID.Value))
+		return
+	}
+	if limits[i].everyLevel && (o.Rate.Set() || o.Slots.Set()) {
+		c.fail(o.Line, field+"."+o.ID.Value, "%s has no by, so that nothing can count in its place: give the tenant's limit an id of its own in plan %s, with when: {tenant: %s}", Quote(o.ID.Value), p.spec.Name.Value, Shorten(tenant.Name.Value))
+		return
+	}
 	merged, before := merge(p.specs[o.ID.Value], o), len(c.problems)
 	l := c.compileLimit(&merged, p.spec.Name.Value, layerOverride)
 	c.dropRepeated(before, limits[i])
@@ -332,10 +340,10 @@ func compareTurn(a, b *Limit) int {
 }
 
 // groupKey returns the key of the group in which l competes. A ban that counts by no
-// dimension competes with no other limit.
+// dimension competes with no other limit, and neither does a limit that allows at every level.
 func (l *Limit) groupKey() string {
-	if l.Action == ActionDeny && !l.byTenant && len(l.by) == 0 {
-		return "deny:" + l.ID
+	if l.everyLevel || l.Action == ActionDeny && !l.byTenant && len(l.by) == 0 {
+		return "alone:" + l.ID
 	}
 	if l.slots { // a limit that only RL.ACQUIRE checks replaces none that other requests need
 		return "slots:" + strings.Join(l.Level(), ",") + ":" + l.Group

@@ -13,6 +13,9 @@ const ReasonLacks = "no "
 // ReasonRefuses is the reason of a limit with action: deny that a request meets.
 const ReasonRefuses = "refuses what it meets"
 
+// ReasonAllows is the reason of an enforced limit that allows a request at every level.
+const ReasonAllows = "passes every level"
+
 // ReasonWatches begins the reason of a limit in shadow mode that applies.
 const ReasonWatches = "watches"
 
@@ -29,6 +32,7 @@ func (s *Set) Explain(req *Request) []Considered {
 	rules := s.rules(req.Tenant)
 	var b Buffer
 	b.choose(rules, req)
+	lifting := rules.lifting(req)
 	var out []Considered
 	for i := range rules.groups {
 		var winner, watcher *Limit
@@ -37,7 +41,7 @@ func (s *Set) Explain(req *Request) []Considered {
 				continue
 			}
 			c := Considered{Limit: l}
-			c.Applies, c.Reason = consider(l, req, winner, b.matched)
+			c.Applies, c.Reason = consider(l, req, winner, lifting, b.matched)
 			if c.Applies && rules.groups[i].slots && req.Hold != HoldSlot {
 				c.Applies, c.Reason = false, "only RL.ACQUIRE takes its slots"
 			}
@@ -80,11 +84,24 @@ func (l *Limit) precedence(other *Limit) string {
 	return "its conditions are longer"
 }
 
-func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies bool, reason string) {
+// lifting returns an enforced limit that allows req at every level, or nil.
+func (r *ruleset) lifting(req *Request) *Limit {
+	for i := range r.groups {
+		if l := r.groups[i].candidates[0]; l.everyLevel && l.Mode == ModeEnforce && l.applies(req) {
+			return l
+		}
+	}
+	return nil
+}
+
+func consider(l *Limit, req *Request, winner, lifting *Limit, matched []*Limit) (applies bool, reason string) {
 	for i := range l.when {
 		if !l.when[i].holds(req) {
 			return false, "when " + l.when[i].describe() + " does not hold" + l.when[i].whyAbsent(req)
 		}
+	}
+	if lifting != nil && l.Action == ActionLimit {
+		return false, lifting.ID + " allows what every limit counts"
 	}
 	if d := l.missing(req); d != nil {
 		switch l.Missing {
@@ -104,6 +121,10 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 		return false, "replaced by " + other.ID
 	}
 	switch {
+	case l.everyLevel && l.Mode == ModeShadow:
+		return true, "would pass every level"
+	case l.everyLevel:
+		return true, ReasonAllows
 	case l.Action == ActionAllow:
 		return true, "passes its level"
 	case l.Action == ActionDeny:
@@ -121,8 +142,12 @@ func consider(l *Limit, req *Request, winner *Limit, matched []*Limit) (applies 
 
 func (c *condition) describe() string { return c.name + ": " + c.text }
 
-// DescribeLevel returns the dimensions that l counts by, and its group: "tenant, op (group quota)".
+// DescribeLevel returns the dimensions that l counts by, and its group: "tenant, op (group quota)". A limit that allows
+// without by has "every level".
 func (l *Limit) DescribeLevel() string {
+	if l.everyLevel {
+		return "every level"
+	}
 	level := strings.Join(l.Level(), ", ")
 	if l.Group != "" {
 		level += " (group " + l.Group + ")"

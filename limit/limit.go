@@ -39,9 +39,11 @@ type Limit struct {
 	when     []condition
 	suffix   string // ":id;code": the name behind the tag
 	slots    bool   // it counts slots, or overrides a limit that does: it applies to RL.ACQUIRE alone
-	layer    int8   // shared, plan or override: the higher beats the lower
-	onErrSet bool   // the file sets on_error
-	missSet  bool   // the file sets missing
+	// everyLevel reports that the limit allows, and has no by: it lifts the limits of every level and group.
+	everyLevel bool
+	layer      int8 // shared, plan or override: the higher beats the lower
+	onErrSet   bool // the file sets on_error
+	missSet    bool // the file sets missing
 	// share is the part of the buckets in which the limit is enforced, in percentParts, and the others
 	// are watched by shadowed, which is made on demand; 0 is no such part. shareBits tell clients
 	// apart.

@@ -46,6 +46,7 @@ func loosenedAllow(was, is *Limit) string {
 		return was.Describe() + " -> allow"
 	case is.enforcedIn() > was.enforcedIn():
 		return was.DescribeMode() + " -> " + is.DescribeMode()
+	case was.everyLevel && is.within(was): // it lifts some of the limits that it lifted; of bans places has lines
 	case !alike(was, is) && !(alike(was, &narrower) && is.within(was)):
 		return "may admit more: " + strings.Join(differences(was, is), ", ")
 	}
@@ -54,7 +55,7 @@ func loosenedAllow(was, is *Limit) string {
 
 // alike reports whether two limits count the same requests in the same buckets.
 func alike(a, b *Limit) bool {
-	return a.byTenant == b.byTenant && a.Group == b.Group && a.Action == b.Action && a.Missing == b.Missing && a.Store == b.Store &&
+	return a.byTenant == b.byTenant && a.everyLevel == b.everyLevel && a.Group == b.Group && a.Action == b.Action && a.Missing == b.Missing && a.Store == b.Store &&
 		a.Params.Algorithm == b.Params.Algorithm && reflect.DeepEqual(a.by, b.by) && reflect.DeepEqual(a.when, b.when) && slices.Equal(a.Replaces, b.Replaces)
 }
 

@@ -95,6 +95,9 @@ func overrides(limits ...*Limit) bool {
 
 // standsFor reports whether l decides requests in place of another limit. Of one that allows, replaces says no more than that.
 func (l *Limit) standsFor(other *Limit) bool {
+	if l.everyLevel && other.Action != ActionDeny && canMeet(l, other) {
+		return true
+	}
 	return takesPlace(l, other) || l.Action != ActionAllow && slices.Contains(l.Replaces, other.ID) && canMeet(l, other) && !takesPlace(other, l)
 }
 

@@ -68,10 +68,10 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 	return r
 }
 
-// choose fills b.chosen with the limits of rules that apply to req.
+// choose fills b.chosen with the limits of rules that apply to req: bans alone, where a limit allows at every level.
 func (b *Buffer) choose(rules *ruleset, req *Request) {
 	b.matched = b.matched[:0]
-	replaced := false
+	replaced, lifted := false, false
 	for i := range rules.groups {
 		if rules.groups[i].slots && req.Hold != HoldSlot {
 			continue
@@ -90,13 +90,13 @@ func (b *Buffer) choose(rules *ruleset, req *Request) {
 			if l.Action != ActionAllow {
 				b.matched = append(b.matched, l)
 			}
-			replaced = replaced || len(l.Replaces) > 0
+			replaced, lifted = replaced || len(l.Replaces) > 0, lifted || l.everyLevel
 			break
 		}
 	}
 	b.chosen = b.chosen[:0]
 	for _, l := range b.matched {
-		if !replaced || replacedBy(l, b.matched) == nil {
+		if (!lifted || l.Action == ActionDeny) && (!replaced || replacedBy(l, b.matched) == nil) {
 			b.chosen = append(b.chosen, l)
 		}
 	}

@@ -84,6 +84,15 @@ func verdictText(allowed bool, id string, endless bool, cost int64) string {
 // noLimit ends the verdict on a request that no limit applies to, and noEnforced where some do in shadow mode.
 const noLimit, noEnforced = ": no limit applies", ": no enforced limit applies"
 
+// addAllowing adds to the verdict that a limit allows the request at every level.
+func (x *explanation) addAllowing() {
+	for i := range x.limits {
+		if begin, none := strings.CutSuffix(x.verdict, noLimit); none && x.limits[i].applies && x.limits[i].why == limit.ReasonAllows {
+			x.verdict = begin + ": " + x.limits[i].id + " allows it"
+		}
+	}
+}
+
 // watches reports whether the limit applies and is in shadow mode.
 func (l *explainedLimit) watches() bool {
 	return l.applies && strings.HasPrefix(l.why, limit.ReasonWatches)
@@ -177,6 +186,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 		out.limits = append(out.limits, row)
 	}
 	out.verdict = cmp.Or(out.refusal(d.LimitID()), out.verdict)
+	out.addAllowing()
 	out.addShadow()
 	return out
 }

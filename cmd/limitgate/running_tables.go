@@ -98,6 +98,7 @@ func explanationOfReply(args []string, reply any) *explanation {
 		x.limits = append(x.limits, row)
 	}
 	x.verdict = cmp.Or(x.refusal(fieldText(reply, "limit_id")), x.verdict)
+	x.addAllowing()
 	x.addShadow()
 	return x
 }

@@ -101,7 +101,7 @@ func exempt(group []*limit.Limit) map[*limit.Limit]bool {
 // has one. All of them hold.
 func tenantCeilings(limits []*limit.Limit) (out []ceiling) {
 	for _, group := range limit.Compete(limits) {
-		if !slices.Contains(group[0].Level(), "tenant") {
+		if !slices.Contains(group[len(group)-1].Level(), "tenant") {
 			continue
 		}
 		c, ok := ceilingOf(group, scope{})

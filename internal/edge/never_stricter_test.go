@@ -90,6 +90,9 @@ func drawFile(t *rapid.T) string {
 			shared = append(shared, text)
 		}
 	}
+	if when := rapid.SampledFrom([]string{"", "", "", "", "", "", "ip: 198.51.100.0/24", "op: POST /login", "tenant: b", "op: GET /s*, ip: 198.51.100.7"}).Draw(t, "shared allows"); when != "" {
+		shared = append(shared, "{id: every-level, when: {"+when+"}, action: allow}")
+	}
 	var plans []string
 	for _, plan := range []string{"p", "q"} {
 		text := draw("tenant", "tenant", false)
@@ -97,7 +100,7 @@ func drawFile(t *rapid.T) string {
 			text += ", {id: put, by: [tenant, op], when: {op: \"POST /login\"}, rate: 7/m, replaces: [tenant]}"
 		}
 		if rapid.IntRange(0, 9).Draw(t, "plan allows") == 0 {
-			text = strings.TrimPrefix(text+", {id: vip, by: [ip], action: allow}", ", ")
+			text = strings.TrimPrefix(text+rapid.SampledFrom([]string{", {id: vip, by: [ip], action: allow}", ", {id: vip, when: {ip: 198.51.100.0/24}, action: allow}"}).Draw(t, "allowed"), ", ")
 		}
 		plans = append(plans, plan+": ["+text+"]")
 	}

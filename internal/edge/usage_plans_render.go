@@ -81,6 +81,8 @@ func (p *planRenderer) warnRest() {
 		case why != "":
 		case l.Plan == "":
 			why = "it spans tenants, and a usage plan is for each key: it is not rendered"
+		case l.Action == limit.ActionAllow:
+			why = "it lets requests pass, and a usage plan holds all requests: it is not rendered"
 		case !slices.Equal(l.Level(), []string{"tenant"}):
 			why = "it counts by " + strings.Join(l.Level(), ", ") + ", and a usage plan by key alone: it is not rendered"
 		case len(l.Clauses()) > 0:

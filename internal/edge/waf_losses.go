@@ -148,7 +148,7 @@ func (w *waf) reason(l *limit.Limit) string {
 		}
 	}
 	if l.Action == limit.ActionAllow {
-		return "it allows requests, so that the other limits of its group do not hold all: these may have no rule"
+		return "it allows requests, so that the limits that it lifts do not hold all: these may have no rule"
 	}
 	if slices.Contains(l.Level(), "op") {
 		return "it counts each op for itself, of which an address may use any number: it has no rule"

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -149,6 +150,9 @@ func (d *fileDraw) rule(id string, bys []string, p *plan) rule {
 		}
 		if chance(d.r, 14) && len(r.get("when")) > 0 && r.get("enforce") == "" {
 			set("action", one(d.r, []string{"deny", "allow"}))
+			if r.get("action") == "allow" && chance(d.r, 2) { // at every level
+				r.fields = slices.DeleteFunc(r.fields, func(f field) bool { return f.key == "by" || f.key == "group" })
+			}
 			return r
 		}
 	}

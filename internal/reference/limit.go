@@ -28,11 +28,13 @@ const (
 type limit struct {
 	id string
 	// by are the dimensions by which it counts, sorted. One that has a "|" is a chain.
-	by    []string
-	when  []condition
-	group string
-	terms terms
-	mode  string // enforce, shadow or off
+	by []string
+	// everyLevel is set of one that allows without by.
+	everyLevel bool
+	when       []condition
+	group      string
+	terms      terms
+	mode       string // enforce, shadow or off
 	// share is the part of the buckets in which it is enforced, in ten thousandths; 0 is all.
 	share int
 	// action is deny, allow, or empty for a limit that counts.
@@ -66,14 +68,15 @@ func (t terms) same(u terms) bool {
 // newLimit returns a limit of the file with its defaults.
 func newLimit(k limitKeys) (*limit, error) {
 	l := &limit{
-		id:       k.ID,
-		by:       slices.Sorted(slices.Values(k.By)),
-		group:    k.Group,
-		mode:     cmp.Or(k.Mode, "enforce"),
-		action:   k.Action,
-		missing:  cmp.Or(k.Missing, "pass"),
-		ownCost:  k.Cost,
-		replaces: k.Replaces,
+		id:         k.ID,
+		everyLevel: k.By == nil && k.Action == "allow",
+		by:         slices.Sorted(slices.Values(k.By)),
+		group:      k.Group,
+		mode:       cmp.Or(k.Mode, "enforce"),
+		action:     k.Action,
+		missing:    cmp.Or(k.Missing, "pass"),
+		ownCost:    k.Cost,
+		replaces:   k.Replaces,
 	}
 	for name, pattern := range k.When {
 		l.when = append(l.when, condition{name, pattern})

@@ -43,6 +43,7 @@ func (l *limits) resolve(r Request, slots bool) []*considered {
 	}
 	compete(all)
 	replace(all)
+	lift(all)
 	return all
 }
 
@@ -105,8 +106,8 @@ func compete(all []*considered) {
 // not matter. A ban without by competes with no limit: it refuses wherever its conditions
 // are met. An action: allow passes its group of the level and leaves the others.
 func (c *considered) contest() string {
-	if c.action == "deny" && len(c.by) == 0 {
-		return "ban " + c.id
+	if c.everyLevel || c.action == "deny" && len(c.by) == 0 {
+		return "alone " + c.id
 	}
 	return fmt.Sprintf("%q %q %v", strings.Join(c.by, ","), c.group, c.concurrent())
 }
@@ -150,6 +151,20 @@ func replace(all []*considered) {
 	}
 	for c, by := range replaced {
 		c.fate = "replaced by " + by
+	}
+}
+
+// lift removes the limits that count, shadows too, where an action: allow without by applies. It leaves the bans.
+func lift(all []*considered) {
+	for _, by := range all {
+		if !by.everyLevel || !by.enforced() {
+			continue
+		}
+		for _, c := range all {
+			if c.applies() && c.action == "" {
+				c.fate = "allowed by " + by.id
+			}
+		}
 	}
 }
 
