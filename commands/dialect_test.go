@@ -107,9 +107,10 @@ func TestDialectsGolden(t *testing.T) {
 	}
 }
 
-// TestDialectErrors: each dialect rejects the same as its own server, with its texts.
+// TestDialectErrors: each dialect rejects the same as its own server, with its texts, behind which there is what would be right.
 func TestDialectErrors(t *testing.T) {
 	const cellUsage = "-Cell error Usage cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"
+	const gcraUsage = "-ERR wrong number of arguments for 'gcra' command GCRA key max_burst tokens_per_period period [TOKENS count]"
 	for line, want := range map[string]string{
 		"CL.THROTTLE k 1 1":            cellUsage,
 		"CL.THROTTLE k 1 1 1 1 1":      cellUsage,
@@ -118,8 +119,8 @@ func TestDialectErrors(t *testing.T) {
 		"CL.THROTTLE k 1 2000000000 1": "-Cell error Zero rates are not supported",
 		"CL.THROTTLE k 1 1 1 -1":       "-Cell error Negative numbers are not supported",
 		"CL.THROTTLE k -1 1 1":         "-Cell error Negative numbers are not supported",
-		"GCRA k 1 1":                   "-ERR wrong number of arguments for 'gcra' command",
-		"GCRA k 1 1 1 TOKENS 1 1":      "-ERR wrong number of arguments for 'gcra' command",
+		"GCRA k 1 1":                   gcraUsage,
+		"GCRA k 1 1 1 TOKENS 1 1":      gcraUsage,
 		"GCRA k -1 1 1":                "-ERR max_burst is out of range",
 		"GCRA k x 1 1":                 "-ERR max_burst is out of range",
 		"GCRA k 1 0 1":                 "-ERR tokens_per_period is out of range",
@@ -131,11 +132,11 @@ func TestDialectErrors(t *testing.T) {
 		"GCRA k 1 1 1 TOKENS 0":        "-ERR TOKENS is out of range",
 		"GCRA k 1 1 1 TOKENS x":        "-ERR TOKENS is not an integer or out of range",
 		"GCRA k 1 1 1 NUM 1":           "-ERR syntax error write TOKENS in front of the number of units",
-		"THROTTLE k 1 1":               "-ERR wrong number of arguments for 'throttle' command",
-		"THROTTLE k 0 1 1":             "-ERR invalid max_burst",
-		"THROTTLE k 1 x 1":             "-ERR invalid count_per_period",
-		"THROTTLE k 1 1 0":             "-ERR invalid period",
-		"THROTTLE k 1 1 1 -1":          "-ERR invalid quantity",
+		"THROTTLE k 1 1":               "-ERR wrong number of arguments for 'throttle' command THROTTLE key max_burst count_per_period period [quantity]",
+		"THROTTLE k 0 1 1":             "-ERR invalid max_burst it is a whole number from 1",
+		"THROTTLE k 1 x 1":             "-ERR invalid count_per_period it is a whole number from 1",
+		"THROTTLE k 1 1 0":             "-ERR invalid period it is a whole number from 1",
+		"THROTTLE k 1 1 1 -1":          "-ERR invalid quantity it is a whole number from 0",
 	} {
 		if got := newDialect(t).at(0, line); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -136,7 +137,7 @@ const maxGCRAPeriod = 1e12
 // errors that the command had in Redis.
 func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (errReply string) {
 	if len(args) < 5 || len(args) > 7 {
-		return "ERR wrong number of arguments for 'gcra' command"
+		return "ERR wrong number of arguments for 'gcra' command: GCRA key max_burst tokens_per_period period [TOKENS count]"
 	}
 	burst, err := strconv.ParseInt(alias(args[2]), 10, 64)
 	if err != nil || burst < 0 {
@@ -189,10 +190,10 @@ func gcraNumber(arg []byte, name string) (n int64, errReply string) {
 }
 
 // parseThrottle parses THROTTLE key max_burst count_per_period period [quantity], with
-// the errors of throttlecrab 0.4.
+// the errors of throttlecrab 0.4, and what is right.
 func (o *inlineLimits) parseThrottle(args [][]byte, req *limit.Request) (errReply string) {
 	if len(args) != 5 && len(args) != 6 {
-		return "ERR wrong number of arguments for 'throttle' command"
+		return "ERR wrong number of arguments for 'throttle' command: THROTTLE key max_burst count_per_period period [quantity]"
 	}
 	if !validKey(args[1]) {
 		return "ERR invalid key"
@@ -201,8 +202,12 @@ func (o *inlineLimits) parseThrottle(args [][]byte, req *limit.Request) (errRepl
 	names := [...]string{"max_burst", "count_per_period", "period", "quantity"}
 	for i, arg := range args[2:] {
 		v, err := strconv.ParseInt(alias(arg), 10, 64)
-		if least := int64(1); err != nil || v < least && (i != 3 || v < 0) {
-			return "ERR invalid " + names[i]
+		least := int64(1)
+		if i == 3 {
+			least = 0
+		}
+		if err != nil || v < least {
+			return fmt.Sprintf("ERR invalid %s: it is a whole number from %d", names[i], least)
 		}
 		n[i] = v
 	}

@@ -160,6 +160,9 @@ func missingFlag(arg string) string {
 	if _, port, err := net.SplitHostPort(arg); err == nil && port != "" {
 		return "; nodes are one list with commas: --redis HOST:PORT,HOST:PORT"
 	}
+	if _, err := time.ParseDuration("1" + arg); err == nil {
+		return ": a time is a number and a unit without a blank, such as 10" + arg
+	}
 	if on, known := switchWords[strings.ToLower(arg)]; known {
 		return fmt.Sprintf(": a flag that is a switch has its value behind =, such as --unsafe-open=%t, and is on without one", on)
 	}

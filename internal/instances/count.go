@@ -57,6 +57,9 @@ type Options struct {
 	// Answers reports whether the store answers; nil means that it always does. It is
 	// called at least once a second, by one goroutine at a time.
 	Answers func() bool
+	// OfStore reports that the source asks the store. Before its first number a failure of it is not logged while the
+	// store does not answer: the line about the store says so.
+	OfStore bool
 	Log     *slog.Logger // nil for none
 }
 
@@ -194,8 +197,9 @@ func Bounded(latest, last, ceiling int) int { return max(1, latest, (last+ceilin
 // mu.
 func (c *Count) report(err error) {
 	switch {
-	case err != nil && c.err == nil:
-		if c.silent = !c.reported.Allow(); !c.silent {
+	case err != nil && (c.err == nil || c.silent && c.latest == 0):
+		c.silent = c.opts.OfStore && c.latest == 0 && !c.opts.Answers() || !c.reported.Allow()
+		if !c.silent {
 			c.opts.Log.Warn("cannot count instances, keeping the last number", "source", c.opts.Name, "instances", c.Healthy(), "error", err)
 		}
 	case err == nil && c.err != nil && !c.silent:

@@ -196,6 +196,33 @@ func TestReports(t *testing.T) {
 	})
 }
 
+// TestReportsOfStore checks that a source which asks the store has no line before its first number, as long as the store does not
+// answer, and one if it fails beside a store that does.
+func TestReportsOfStore(t *testing.T) {
+	var log bytes.Buffer
+	answers := false
+	c := New(Options{Name: "store", OfStore: true, Answers: func() bool { return answers }, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	c.logChange(0, errTest)
+	c.logChange(0, errTest)
+	c.logChange(2, nil)
+	if log.Len() > 0 {
+		t.Errorf("a store that never answered has the lines\n%s", &log)
+	}
+	c.logChange(0, errTest)
+	if n := strings.Count(log.String(), "keeping the last number"); n != 1 {
+		t.Errorf("an outage has %d lines:\n%s", n, &log)
+	}
+	log.Reset()
+	c = New(Options{Name: "store", OfStore: true, Answers: func() bool { return answers }, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	c.logChange(0, errTest)
+	answers = true
+	c.logChange(0, errTest)
+	c.logChange(0, errTest)
+	if n := strings.Count(log.String(), "cannot count instances"); n != 1 {
+		t.Errorf("a failure beside a store that answers has %d lines:\n%s", n, &log)
+	}
+}
+
 // TestWaitFirst checks that WaitFirst ends with the first report of the source, whether
 // number or error, or else after its limit.
 func TestWaitFirst(t *testing.T) {

@@ -15,7 +15,7 @@ func (p *Proxy) newCount() *instances.Count {
 	}
 	switch from.Source {
 	case config.InstancesHeartbeat:
-		opts.Source = instances.Heartbeat(p.cluster.NewHeartbeat())
+		opts.Source, opts.OfStore = instances.Heartbeat(p.cluster.NewHeartbeat()), true
 	case config.InstancesDNS:
 		opts.Source = instances.DNS(from.Name)
 	case config.InstancesSRV:

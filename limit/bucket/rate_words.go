@@ -70,7 +70,7 @@ func rateForm(text string) error {
 		g := gcd(count, every)
 		count, every = count/g, every/g
 	}
-	return rateMeant(count, every, unit)
+	return rateMeant(text, count, every, unit)
 }
 
 // exponent matches a count with an exponent.
@@ -107,7 +107,18 @@ func oddRate(text string) error {
 	if !isRate(meant) {
 		return errRateForm
 	}
-	return fmt.Errorf("a rate is COUNT/PERIOD, of whole numbers: write %s", meant)
+	return errMeant(text, meant)
+}
+
+// otherNumber matches a number with a separator, a fraction, an exponent, or a letter for thousands or millions.
+var otherNumber = regexp.MustCompile(`[0-9][.,_][0-9]|^[0-9]+ ?(?:k|m|mio|million|e[0-9])\b`)
+
+// errMeant returns the error for a text in the place of a rate.
+func errMeant(text, meant string) error {
+	if otherNumber.MatchString(text) {
+		return fmt.Errorf("a rate is COUNT/PERIOD, of whole numbers: write %s", meant)
+	}
+	return fmt.Errorf("a rate is COUNT/PERIOD: write %s", meant)
 }
 
 // Texts of limits as they are printed, with other fields behind the rate or in its place.
@@ -172,7 +183,7 @@ func inOneUnit(d time.Duration) string {
 }
 
 // rateMeant returns the error that names a rate.
-func rateMeant(count, every int64, unit string) error {
+func rateMeant(text string, count, every int64, unit string) error {
 	meant := fmt.Sprintf("%d/%s", count, unit)
 	switch {
 	case unit == "":
@@ -182,5 +193,5 @@ func rateMeant(count, every int64, unit string) error {
 	case every > 1:
 		meant = fmt.Sprintf("%d/%d%s", count, every, unit)
 	}
-	return fmt.Errorf("a rate is COUNT/PERIOD, of whole numbers: write %s", meant)
+	return errMeant(text, meant)
 }
