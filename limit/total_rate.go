@@ -48,7 +48,7 @@ func (s *Set) TotalRate() TotalRate {
 		largest.rate = max(sum.rate, unlisted.rate)
 		why = fmt.Sprintf("the limits of the listed tenants (%d) admit together, and other tenants come on top", s.Tenants())
 	case plan != "" && unlisted.id != "":
-		why = fmt.Sprintf("plan %s admits of one tenant, and how many tenants there are is not known", plan)
+		why = fmt.Sprintf("plan %s admits of one tenant", plan)
 	case plan != "":
 		why = fmt.Sprintf("plan %s admits of one tenant, and some tenants have no limit that holds all their requests", plan)
 	default:

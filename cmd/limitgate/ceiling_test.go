@@ -27,9 +27,9 @@ func TestLintAsksForCeiling(t *testing.T) {
 	path := writeCeilingLimits(t)
 	for flags, want := range map[string]string{
 		"":                                   "",
-		"--strict":                           "; set it to 1000 divided by the number of proxies, or to less if the service behind bears less: 1000 units a second are enough for what the limits of the listed tenants (2) admit together, and other tenants come on top (warning)",
-		"--strict --instances 1":             "; set it to 1000 divided by the number of proxies, 1 now, or to less",
-		"--strict --instances 3":             "; set it to 334, that is 1000 divided by 3 proxies, or to less",
+		"--strict":                           "; set it to 1000 divided by the number of proxies, or less if the service behind bears less: 1000 units a second is what the limits of the listed tenants (2) admit together, and other tenants come on top (warning)",
+		"--strict --instances 1":             "; set it to 1000 divided by the number of proxies (1 now), or less",
+		"--strict --instances 3":             "; set it to 334, that is 1000 divided by 3 proxies, or less",
 		"--strict --backstop-total-rate 400": "",
 	} {
 		var out, errs strings.Builder
