@@ -15,7 +15,7 @@ import (
 
 var documentFields = fields[limit.Document]{
 	"version":      text(func(doc *limit.Document) *limit.Text { return &doc.Version }),
-	"default_plan": text(func(doc *limit.Document) *limit.Text { return &doc.DefaultPlan }),
+	"default_plan": readDefaultPlan,
 	"max_levels":   text(func(doc *limit.Document) *limit.Text { return &doc.MaxLevels }),
 	"dimensions":   readDimensions,
 	completeFor:    readCompleteFor,
@@ -241,6 +241,9 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		mapping(d, &spec, limitFields, item, at)
 		spec.Misread = len(d.problems) > before
 		spec.RateUnread = spec.RateUnread || hasOtherRate(item) || otherSlots(item) != ""
+		if rateEndsByComma(item) {
+			spec.Rate, spec.RateUnread = limit.Text{}, true
+		}
 		if d.unreadable {
 			return nil
 		}
@@ -254,6 +257,14 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 // hasMergeKey reports whether a mapping has a merge key.
 func hasMergeKey(n *yaml.Node) bool {
 	return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return c.Tag == "!!merge" })
+}
+
+// readDefaultPlan reads the name of the default plan. Of a list with one name it is that, so that no second mistake follows.
+func readDefaultPlan(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string) {
+	d.text(&doc.DefaultPlan, n, field)
+	if list := resolveAlias(n); list.Kind == yaml.SequenceNode && len(list.Content) == 1 && resolveAlias(list.Content[0]).Kind == yaml.ScalarNode {
+		doc.DefaultPlan = textOf(resolveAlias(list.Content[0]))
+	}
 }
 
 func readBy(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {

@@ -178,6 +178,16 @@ func endsByComma(key, value *yaml.Node) bool {
 	return key.Value != "" && key.Value[0] >= '0' && key.Value[0] <= '9' && isNull(value)
 }
 
+// rateEndsByComma reports whether the rate of a limit in braces goes on behind a comma, in the next key.
+func rateEndsByComma(n *yaml.Node) bool {
+	for i := 0; i+3 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "rate" && strings.Trim(n.Content[i+1].Value, "0123456789") == "" {
+			return endsByComma(n.Content[i+2], n.Content[i+3])
+		}
+	}
+	return false
+}
+
 // mostGroups bounds the groups of digits of a number with commas: there is no larger number in a limits file.
 const mostGroups = 6
 

@@ -153,8 +153,10 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 			continue
 		}
 		seen[element.Value] = true
-		if element.Value == "tenant" {
-			l.byTenant = true
+		if strings.EqualFold(element.Value, "tenant") {
+			if l.byTenant = true; element.Value != "tenant" {
+				c.fail(element.Line, "by", "%s is not a dimension: write it in lower case", Quote(element.Value))
+			}
 			continue
 		}
 		d := c.compileDimension(element)

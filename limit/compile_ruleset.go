@@ -29,16 +29,21 @@ func (c *compiler) compileRulesets() {
 			c.meantDefault = Nearest(d.Value, keys(c.plans))
 		}
 	}
+	var capitals []Text
 	if c.doc.Tenants != nil {
 		n := 0
 		c.doc.Tenants(func(spec *TenantSpec) {
 			c.compileTenant(spec)
+			if strings.ToLower(spec.Name.Value) != spec.Name.Value {
+				capitals = append(capitals, spec.Name)
+			}
 			if n++; n%pauseEvery == 0 && c.opts.Pause != nil {
 				c.opts.Pause()
 			}
 		})
 	}
 	c.countLifted()
+	c.noteCase(capitals)
 	c.set.tenants = &tenantIndex{base: c.tenants, len: len(c.tenants)}
 	c.checkTenantConditions()
 }

@@ -1,6 +1,9 @@
 package limit
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // maxSpelled is the number of listed tenants up to which ListedAs compares all of them: a client may ask often.
 const maxSpelled = 1000
@@ -47,4 +50,38 @@ func (c *compiler) warnBlanks(name Text, field string) {
 	if trimmed := strings.TrimSpace(name.Value); trimmed != name.Value {
 		c.warn(name.Line, field, "it is the tenant of exactly that name, with its blanks: requests for %s are of another one", Quote(trimmed))
 	}
+}
+
+// noteCase notes once for a file that listed tenants differ in the case of letters alone: a request is of the one in its own
+// letters. Capitals are the tenants with capital letters.
+func (c *compiler) noteCase(capitals []Text) {
+	inSmall := make(map[string]string, len(capitals))
+	var first Text
+	other, more := "", 0
+	for _, name := range capitals {
+		small := strings.ToLower(name.Value)
+		like := inSmall[small]
+		if like == "" && c.tenants[small] != nil {
+			like = small
+		}
+		switch {
+		case like == "":
+			inSmall[small] = name.Value
+		case other == "":
+			first, other = name, like
+		default:
+			more++
+		}
+	}
+	if other == "" {
+		return
+	}
+	others := ""
+	if more > 0 {
+		others = fmt.Sprintf("; there are %d more such pairs", more)
+		if more == 1 {
+			others = "; there is 1 more such pair"
+		}
+	}
+	c.note(first.Line, "tenants."+first.Value, "it differs from tenant %s in the case of letters alone: these are two tenants, and a request is of the one in its own letters%s", Quote(other), others)
 }
