@@ -2,9 +2,11 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,6 +37,9 @@ func (m *masterInspection) examine(ctx context.Context) {
 	conn, err := m.prober.Connect(ctx, m.addr, m.layout.Cluster)
 	if err != nil {
 		m.report.Error = cluster.Explain(err)
+		if m.layout.Cluster && errors.Is(err, syscall.ECONNREFUSED) { // the cluster names it: its address is right
+			m.report.Error = "connection refused: start it again; a replica, if it has one, takes its slots over before long"
+		}
 		return
 	}
 	m.report.Connect = time.Since(began)
