@@ -359,7 +359,7 @@ func TestInspectLostMasters(t *testing.T) {
 		t.Fatalf("got %s, %v", r.text(), err)
 	}
 	r.expect(t, SeverityWarn, "store", "a cluster of 3 masters, 2 of which cannot be used")
-	r.expect(t, SeverityFail, "master", "connection refused")
+	r.expect(t, SeverityFail, "master", "connection refused: start it again")
 	r.expect(t, SeverityFail, "master", "it does not answer in time")
 	if r.Masters[2].Decision.Calls == 0 || r.Mode != cluster.ModeShardWide {
 		t.Errorf("the third is not examined: %s", r.text())
