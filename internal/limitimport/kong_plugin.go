@@ -83,11 +83,39 @@ func (k *kong) remarkMisplaced(n *yaml.Node) bool {
 	return false
 }
 
+// mostAdvanced bounds the rates that a remark on rate-limiting-advanced has.
+const mostAdvanced = 4
+
+// advancedRates returns the limits of rate-limiting-advanced as rates, with a comma in front, or "" where they are not whole numbers.
+// Source: https://developer.konghq.com/plugins/rate-limiting-advanced/reference/
+func advancedRates(config *yaml.Node) string {
+	counts, sizes := items(config, "limit"), items(config, "window_size")
+	var rates []string
+	for i := 0; i < min(len(counts), len(sizes), mostAdvanced); i++ {
+		rate := resolved(counts[i]).Value + "/" + resolved(sizes[i]).Value + "s"
+		if !limit.IsRate(rate) {
+			return ""
+		}
+		rates = append(rates, "rate: "+rate)
+	}
+	if len(rates) == 0 || len(counts) != len(sizes) {
+		return ""
+	}
+	algorithm := "sliding_window"
+	if scalar(config, "window_type") == "fixed" {
+		algorithm = "fixed_window"
+	}
+	return ", " + strings.Join(rates, " and ") + ", with algorithm: " + algorithm + " and a group for each but the first"
+}
+
 // accept reports whether a plugin is imported. It counts plugins that limit, and remarks on those that are not.
 func (k *kong) accept(n *yaml.Node) bool {
 	switch scalar(n, "name") {
 	case "rate-limiting":
-	case "rate-limiting-advanced", "response-ratelimiting", "ai-rate-limiting-advanced", "service-protection":
+	case "rate-limiting-advanced":
+		k.remark(n.Line, "rate-limiting-advanced is not imported, only rate-limiting is: write a limit for each limit and window_size of it%s", advancedRates(value(n, "config")))
+		return false
+	case "response-ratelimiting", "ai-rate-limiting-advanced", "service-protection":
 		k.remark(n.Line, "%s is not imported, only rate-limiting is", scalar(n, "name"))
 		return false
 	default:
