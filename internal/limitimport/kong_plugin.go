@@ -91,7 +91,7 @@ const mostAdvanced = 4
 func advancedRates(config *yaml.Node) string {
 	counts, sizes := items(config, "limit"), items(config, "window_size")
 	var rates []string
-	for i := 0; i < min(len(counts), len(sizes), mostAdvanced); i++ {
+	for i := range min(len(counts), len(sizes), mostAdvanced) {
 		rate := resolved(counts[i]).Value + "/" + resolved(sizes[i]).Value + "s"
 		if !limit.IsRate(rate) {
 			return ""
