@@ -83,6 +83,12 @@ var (
 // usualOp returns the op that gateways and middlewares send in the place of another one, or "". Of an op
 // without a method, theirs is not known.
 func usualOp(op string) string {
+	if trimmed := strings.TrimSpace(op); trimmed != op && trimmed != "" {
+		return cmp.Or(usualOp(trimmed), trimmed)
+	}
+	if route, found := withoutProtocol(op); found && strings.Contains(route, " /") {
+		return cmp.Or(usualOp(route), route)
+	}
 	if route, _, found := strings.Cut(op, "?"); found && strings.Contains(route, " /") {
 		op = route // gateways leave out the query
 	}
@@ -104,6 +110,17 @@ func usualOp(op string) string {
 	return ""
 }
 
+// lacksSlash matches an op with a method and one word, which may be a path that lacks its slash.
+var lacksSlash = regexp.MustCompile(`^(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) ([\w.{:-]\S*)$`)
+
+// withSlash returns an op of lacksSlash with the slash, or "".
+func withSlash(op string) string {
+	if m := lacksSlash.FindStringSubmatch(op); m != nil {
+		return m[1] + " /" + m[2]
+	}
+	return ""
+}
+
 // noteMethods notes once for a limit that a condition is on an op as callers seldom write it.
 func (c *compiler) noteMethods() {
 	noted := map[entry]bool{}
@@ -112,11 +129,15 @@ func (c *compiler) noteMethods() {
 			if w.kind != propertyOp || noted[l.entry()] {
 				continue
 			}
-			usual := usualOp(w.text)
+			usual := cmp.Or(usualOp(w.text), withSlash(w.text))
 			if usual == "" || usual == w.text {
 				continue
 			}
 			noted[l.entry()] = true
+			if usual == strings.TrimSpace(w.text) {
+				c.note(l.Line, "when.op", "%q holds only for an op with that blank in front or at its end: write %q", w.text, usual)
+				continue
+			}
 			c.note(l.Line, "when.op", "%q holds only for an op that is written so, with its letters and blanks: gateways and middlewares send a method, a blank and a path, for example %q", w.text, usual)
 		}
 	}

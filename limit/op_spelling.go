@@ -99,6 +99,7 @@ type parsedOp struct {
 	path      string // without a query, or the whole op if it is no route
 	hasQuery  bool
 	isURL     bool
+	protocol  bool // behind the path stands the protocol of a request line
 }
 
 // parseOp returns the parts of an op. A method ends with a blank, with a colon in front of a slash, or in capitals with a slash:
@@ -110,6 +111,11 @@ func parseOp(op string) parsedOp {
 		separator := p.path[end : len(p.path)-len(rest)]
 		if strings.HasPrefix(rest, "/") || strings.ContainsAny(separator, " \t") {
 			p.word, p.method, p.separator, p.path = p.path[:end], strings.ToUpper(p.path[:end]), separator, rest
+		}
+	}
+	if p.method != "" {
+		if path, found := withoutProtocol(p.path); found {
+			p.path, p.protocol = path, true
 		}
 	}
 	if end := strings.IndexByte(p.path, '/'); p.method == "" && end > 0 && IsMethod(p.path[:end]) && p.path[:end] == strings.ToUpper(p.path[:end]) {
@@ -126,6 +132,15 @@ func parseOp(op string) parsedOp {
 		p.path, _, p.hasQuery = strings.Cut(p.path, "?")
 	}
 	return p
+}
+
+// withoutProtocol returns the path of a request line, as $request of nginx has it, without the protocol, and whether there is one.
+func withoutProtocol(path string) (string, bool) {
+	before, version, found := strings.Cut(path, " HTTP/")
+	if !found || version == "" || strings.Trim(version, "0123456789.") != "" {
+		return path, false
+	}
+	return before, true
 }
 
 // means reports whether an op that a pattern does not hold for is another spelling of one for which it does, and
@@ -147,13 +162,16 @@ func (p parsedOp) means(pattern string, held bool, s *OpSpelling) bool {
 	if p.method != "" && path != "" && path[0] != '/' && strings.HasPrefix(want.path, "/") {
 		path = "/" + path
 	}
+	if want.method != "" && want.path != "" && want.path[0] != '/' && strings.HasPrefix(path, "/") {
+		want.path = "/" + want.path
+	}
 	rest := ""
 	if isPrefix && len(path) >= len(want.path) {
 		path, rest = path[:len(want.path)], path[len(want.path):]
 	}
 	same := path == want.path
 	if !isPrefix {
-		path, want.path = strings.TrimRight(path, " /"), strings.TrimRight(want.path, "/")
+		path, want.path = strings.TrimRight(path, " /"), strings.TrimRight(want.path, " /")
 		same = path == want.path || !held && strings.EqualFold(path, want.path)
 	}
 	reason := ""
@@ -184,11 +202,25 @@ func (p parsedOp) differenceFrom(want parsedOp) string {
 		return "its method is in small letters"
 	case want.word != want.method:
 		return "the limit has its method in small letters: write it in capitals there"
+	case p.protocol:
+		return "it has the protocol of a request line behind its path"
+	case want.protocol:
+		return "the limit has the protocol of a request line behind its path: remove it there"
 	case p.separator != "" && p.path != "" && p.path[0] != '/' && strings.HasPrefix(want.path, "/"):
 		return "its path does not begin with a slash"
+	case strings.HasPrefix(p.path, "/") && strings.HasPrefix(want.path, "/") && want.method != "" && !strings.Contains(want.op, "/"+want.path[1:]):
+		return "the path of the limit does not begin with a slash: write one there"
 	case p.separator != want.separator:
 		return "one blank belongs behind its method"
-	case strings.TrimRight(p.path, "/") == strings.TrimRight(want.path, "/"):
+	case strings.TrimLeft(p.op, " \t") != p.op:
+		return "it begins with a blank"
+	case strings.TrimLeft(want.op, " \t") != want.op:
+		return "the limit has a blank in front of its op: remove it there"
+	case strings.HasSuffix(p.op, " ") && !strings.HasSuffix(want.op, " "):
+		return "it ends with a blank"
+	case strings.HasSuffix(want.op, " ") && !strings.HasSuffix(p.op, " "):
+		return "the limit has a blank behind its op: remove it there"
+	case strings.TrimRight(p.path, " /") == strings.TrimRight(want.path, " /"):
 		return "it ends with a slash, or lacks one"
 	}
 	return "small letters and capitals differ"

@@ -14,10 +14,11 @@ const (
 	// of a plan whose requests are: each comparison is part of a decision.
 	comparedRequests = 1000
 	comparedLimits   = 64
-	// unsentRequests is of how many requests none has a dimension before that has a line, and unsentLimits bounds the
-	// limits that may need it.
+	// unsentRequests is of how many requests of a plan none has a dimension before that has a line, unsentLimits bounds the
+	// limits that may need it, and unsentLooked the requests of all plans that are looked at.
 	unsentRequests = 1000
 	unsentLimits   = 1024
+	unsentLooked   = 100_000
 	// sampledPlans bounds the plans whose requests are compared with the dimensions that their limits need.
 	sampledPlans = 256
 )
@@ -73,8 +74,9 @@ func allNeedMore(limits []*limit.Limit) bool {
 		!slices.ContainsFunc(limits, func(l *limit.Limit) bool { return isOn(l) && !l.NeedsMore() })
 }
 
-// unsentDims returns, at the last of unsentRequests requests, the dimensions that enforced limits need and none of them
-// has, each with such a limit. It returns none also if another decision compares at the moment.
+// unsentDims returns, at the last of unsentRequests requests of a plan, the dimensions that its enforced limits need and no
+// request has, each with such a limit; for shared limits the requests of all plans count. It returns none also if another
+// decision compares at the moment.
 func (s *sampledRequests) unsentDims(set *limit.Set, req *limit.Request) (unsent []limit.Unmet) {
 	if !s.mu.TryLock() {
 		return nil
@@ -82,21 +84,40 @@ func (s *sampledRequests) unsentDims(set *limit.Set, req *limit.Request) (unsent
 	defer s.mu.Unlock()
 	s.use(set)
 	used := set.Dims()[:min(len(set.Dims()), sampledUsed)]
-	if s.seen == unsentRequests || len(used) == 0 {
+	if s.looked == unsentLooked || len(used) == 0 {
 		return nil
 	}
+	s.looked++
 	for i := range req.Dims {
 		if at, found := slices.BinarySearch(used, req.Dims[i].Name); found {
 			s.sent[used[at]] = true
 		}
 	}
-	if s.seen++; s.seen < unsentRequests {
+	unsent = s.unsentOf(set, "", used)
+	if plan := set.Plan(req.Tenant); plan != "" {
+		unsent = append(unsent, s.unsentOf(set, plan, used)...)
+	}
+	return unsent
+}
+
+// unsentOf counts a request of a plan, "" for the shared limits, and returns the dimensions of unsentDims that its limits
+// need. The caller holds mu.
+func (s *sampledRequests) unsentOf(set *limit.Set, plan string, used []string) (unsent []limit.Unmet) {
+	n := s.seen[plan]
+	if n == unsentRequests || n == 0 && len(s.seen) == sampledPlans {
+		return nil
+	}
+	s.seen[plan] = n + 1
+	if n+1 < unsentRequests {
 		return nil
 	}
 	for _, name := range used {
-		needs := func(l *limit.Limit) bool { return l.Mode == limit.ModeEnforce && l.NeedsDim(name) }
+		needs := func(l *limit.Limit) bool {
+			return l.Plan == plan && l.Mode == limit.ModeEnforce && l.NeedsDim(name)
+		}
 		limits := set.Limits[:min(len(set.Limits), unsentLimits)]
 		if at := slices.IndexFunc(limits, needs); at >= 0 && !s.sent[name] {
+			s.sent[name] = true // one line is enough
 			unsent = append(unsent, limit.Unmet{Limit: limits[at], Dim: name})
 		}
 	}

@@ -55,16 +55,17 @@ type sampledRequests struct {
 	// These bound the lines about each kind of mistake.
 	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase, unsent logthrottle.Throttle
 
-	mu    sync.Mutex // guards the fields below
-	set   *limit.Set // the limits that dims, uses and ops belong to
-	dims  map[string]string
-	uses  map[string][]limit.OpUse // by plan
-	ops   map[planOp]limit.OpSpelling
-	opsOf map[string]int                   // the number of ops, by plan
-	needs map[string]*planNeeds            // by plan
-	sent  map[string]bool                  // the dimensions of requests, of those that limits use
-	seen  int                              // requests that sent is of
-	lines map[lineOf]*logthrottle.Throttle // they outlive a set
+	mu     sync.Mutex // guards the fields below
+	set    *limit.Set // the limits that dims, uses and ops belong to
+	dims   map[string]string
+	uses   map[string][]limit.OpUse // by plan
+	ops    map[planOp]limit.OpSpelling
+	opsOf  map[string]int                   // the number of ops, by plan
+	needs  map[string]*planNeeds            // by plan
+	sent   map[string]bool                  // the dimensions of requests, of those that limits use
+	seen   map[string]int                   // requests of a plan that sent is of, and of all plans by ""
+	looked int                              // requests that sent is of
+	lines  map[lineOf]*logthrottle.Throttle // they outlive a set
 }
 
 // lineOf is a mistake of a kind.
@@ -190,7 +191,7 @@ func absentValue(req *limit.Request) (name, value string) {
 func (s *sampledRequests) use(set *limit.Set) {
 	if s.set != set {
 		s.set, s.dims, s.uses, s.ops = set, map[string]string{}, map[string][]limit.OpUse{}, map[planOp]limit.OpSpelling{}
-		s.opsOf, s.needs, s.sent, s.seen = map[string]int{}, map[string]*planNeeds{}, map[string]bool{}, 0
+		s.opsOf, s.needs, s.sent, s.seen, s.looked = map[string]int{}, map[string]*planNeeds{}, map[string]bool{}, map[string]int{}, 0
 	}
 }
 

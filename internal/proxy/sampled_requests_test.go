@@ -140,6 +140,41 @@ func TestUnsentDimension(t *testing.T) {
 	}
 }
 
+// TestUnsentDimensionOfPlan: the requests of another plan say nothing about the dimensions that the limits of a plan need, and
+// about those of shared limits they do.
+func TestUnsentDimensionOfPlan(t *testing.T) {
+	set, _, err := config.ParseLimits("f", []byte(`
+version: 1
+default_plan: free
+plans:
+  free: [{id: rps, by: [tenant], rate: 100000/s}]
+  pro: [{id: user, by: [tenant, user], rate: 20/s}, {id: all, by: [tenant], rate: 9/s}]
+tenants: {initech: {plan: pro}}
+shared: [{id: device, by: [device], rate: 9/s}]
+`), limit.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := new(syncbuffer.Buffer)
+	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
+	look := func(tenant string, requests int, want string) {
+		t.Helper()
+		before := len(log.String())
+		for range requests {
+			s.look(&limit.Request{Tenant: tenant, Op: "GET /a", Cost: 1})
+		}
+		if got := log.String()[before:]; !strings.Contains(got, want) || strings.Count(got, "\n") != min(1, len(want)) {
+			t.Errorf("%d requests of %s: %q, want %q", requests, tenant, got, want)
+		}
+	}
+	look("someone", unsentRequests-1, "")
+	look("initech", 1, "dimension=device limit=device")
+	look("someone", 3*unsentRequests, "")
+	look("initech", unsentRequests-2, "")
+	look("initech", 1, "dimension=user limit=user plan=pro")
+	look("initech", unsentRequests, "")
+}
+
 // TestSampledLines: each misspelled name has a line, up to a number of them.
 func TestSampledLines(t *testing.T) {
 	log := new(syncbuffer.Buffer)
