@@ -139,6 +139,11 @@ func (d *limitsDecoder) decode(content []byte) {
 		d.unreadable = true
 		return
 	}
+	if root.Kind != yaml.MappingNode && hasEquals(content) {
+		d.unreadable = true
+		d.fail(&yaml.Node{Line: 1}, "", "%s", ofEquals)
+		return
+	}
 	if other := d.otherFile(root); other != "" {
 		d.unreadable = true
 		d.fail(root, "", "%s", other)

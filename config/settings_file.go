@@ -73,6 +73,10 @@ func (f *settingsFile) read(content []byte) {
 		return
 	}
 	for _, n := range document.Content {
+		if n.Kind != yaml.MappingNode && hasEquals(content) {
+			f.fail(1, "", "%s", ofEquals)
+			return
+		}
 		f.isJSON = n.Style&yaml.FlowStyle != 0
 		f.mapping(n, "")
 	}

@@ -22,6 +22,17 @@ func LooksLikeCode(content []byte) bool {
 // ErrCode is the error of a file for which LooksLikeCode is true.
 var ErrCode = errors.New("it is the source code of a program: limits in code are moved by hand, see docs/moving")
 
+// equalsBegins matches the beginning of a file of TOML, of INI or of KEY=VALUE: a section in brackets, or a key with an equals sign.
+var equalsBegins = regexp.MustCompile(`^(?:[ \t]*(?:[#;][^\n]*)?\r?\n)*(?:\[\[?[\w. -]+\]\]?[ \t]*(?:[#;][^\n]*)?\r?\n(?:[ \t]*(?:[#;][^\n]*)?\r?\n)*)*[\w."-]+[ \t]*=`)
+
+// hasEquals reports whether content, which is no mapping in YAML, begins as a file with equals signs does.
+func hasEquals(content []byte) bool {
+	return equalsBegins.Match(content[:min(len(content), maxCodeBytes)])
+}
+
+// ofEquals is the mistake of a file for which hasEquals is true.
+const ofEquals = "it has the form of TOML or of KEY=VALUE, and is to be YAML: NAME: VALUE on a line"
+
 // looksLikeUsers matches the beginning of a file of users.
 var looksLikeUsers = regexp.MustCompile(`^(?:[ \t]*(?:#[^\n]*)?\r?\n)*user \S+ (?:on|off)\b`)
 

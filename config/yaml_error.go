@@ -37,6 +37,9 @@ func explainYAML(content []byte, err error) (line int, message string) {
 	if LooksLikeCode(content) {
 		return 1, ErrCode.Error()
 	}
+	if hasEquals(content) {
+		return 1, ofEquals
+	}
 	if line, message = explainJSON(content); message != "" {
 		return line, notJSON + message
 	}
