@@ -3,6 +3,7 @@ package limit
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -45,8 +46,23 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	if l.Action == ActionLimit && l.slots != limits[i].slots {
 		c.fail(o.Line, field+"."+o.ID.Value, "a limit of concurrency stays one, and no other becomes one, for a tenant: give it an id of its own")
 	}
+	c.warnMonth(o, field, limits[i], l)
 	l.Tenant, l.slots, l.Order = tenant.Name.Value, limits[i].slots, limits[i].Order
 	limits[i] = l
+}
+
+// warnMonth warns of an override whose period is a minute where that of its limit is a month, or the other way round: the letter
+// stands for either elsewhere.
+func (c *compiler) warnMonth(o *RuleSpec, field string, of, l *Limit) {
+	perMinute := func(l *Limit) bool { return strings.HasSuffix(l.Rate.Text, "/m") }
+	isMonth := func(l *Limit) bool { return l.Rate.Calendar == bucket.CalendarMonth }
+	switch {
+	case !o.Rate.Set():
+	case isMonth(of) && perMinute(l):
+		c.warn(o.Rate.Line, field+"."+l.ID+".rate", "m is a minute, and %s counts by the month, %s: write %d/month if that is meant", Quote(l.ID), of.Rate.Text, l.Rate.Count)
+	case perMinute(of) && isMonth(l):
+		c.warn(o.Rate.Line, field+"."+l.ID+".rate", "%s counts by the minute, %s: write %d/m if that is meant", Quote(l.ID), of.Rate.Text, l.Rate.Count)
+	}
 }
 
 // dropRepeated drops, of the mistakes from a number on, those that an overridden limit has too.

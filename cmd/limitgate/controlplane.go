@@ -153,6 +153,9 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	if other := otherKey(items); other != "" {
 		return nil, fmt.Errorf("--table: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases", o.table, config.Quote(other))
 	}
+	if err := dynamo.NewTopic(p.aws, o.topic).Check(ctx); err != nil {
+		return nil, fmt.Errorf("--topic: %w", err)
+	}
 	p.addRelay(ctx)
 	p.addDigests()
 	p.addSweeper()

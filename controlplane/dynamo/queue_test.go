@@ -183,6 +183,12 @@ func TestSubscribeToNothing(t *testing.T) {
 	if left := a.Queues(t); len(left) != 0 {
 		t.Errorf("queues that nobody knows: %v", left)
 	}
+	if err := NewTopic(a.Config, arn).Check(t.Context()); err == nil || ": "+err.Error() != missing {
+		t.Errorf("a topic that is not there: %v", err)
+	}
+	if err := NewTopic(a.Config, a.Topic(t, "limits")).Check(t.Context()); err != nil {
+		t.Errorf("a topic that is there: %v", err)
+	}
 	it := item("SHARED", 1, `{}`)
 	if _, err := NewTopic(a.Config, arn).Publish(t.Context(), []table.Message{{Item: &it}}); err == nil || err.Error() != "publish updates"+missing {
 		t.Errorf("published to a topic that is not there: %v", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
@@ -39,6 +40,20 @@ func ofTopic(topic, region string, err error) error {
 		return fmt.Errorf("there is no topic %s in the region %s: set AWS_REGION to %s, or check its ARN", topic, region, of.Region)
 	}
 	return fmt.Errorf("there is no topic %s: check its ARN", topic)
+}
+
+// topicTimeout bounds Check.
+const topicTimeout = 5 * time.Second
+
+// Check returns an error if the topic does not exist. Other failures are those of the first message.
+func (t *Topic) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
+	defer cancel()
+	_, err := t.client.ListSubscriptionsByTopic(ctx, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn}) // the sweeper may do this, too
+	if missing := (*types.NotFoundException)(nil); !errors.As(err, &missing) {
+		return nil
+	}
+	return ofTopic(t.arn, t.client.Options().Region, err)
 }
 
 // maxBytes bounds the messages of a batch together, with some room for the envelope

@@ -108,6 +108,7 @@ var calls = []call{
 	{file: "controlplane/dynamo/vetoes.go", function: "Veto", operation: "dynamodb.PutItem", actions: []string{"dynamodb:PutItem"}, resource: cellsTable, policies: []string{proxy}, condition: reportsVetoes},
 
 	{file: "controlplane/dynamo/topic.go", function: "Publish", operation: "sns.PublishBatch", actions: []string{"sns:Publish"}, resource: topic, policies: []string{controlPlane, relayFunction}},
+	{file: "controlplane/dynamo/topic.go", function: "Check", operation: "sns.ListSubscriptionsByTopic", actions: []string{"sns:ListSubscriptionsByTopic"}, resource: topic, policies: []string{controlPlane}},
 	{file: "controlplane/dynamo/queue.go", function: "subscribe", operation: "sns.Subscribe", actions: []string{"sns:Subscribe"}, resource: topic, policies: []string{proxy}, condition: ownQueue},
 	{file: "controlplane/dynamo/queue.go", function: "Close", operation: "sns.Unsubscribe", actions: []string{"sns:Unsubscribe"}, resource: topic, policies: []string{proxy}},
 	// With tags.
