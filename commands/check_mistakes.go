@@ -96,6 +96,9 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	if o&optionTTL != 0 && (len(word) > 0 && looksNumeric(word) || isCost) {
 		return errReply + "a slot has no cost, and the estimate of RL.RESERVE stands once, behind the ip and without a name"
 	}
+	if len(word) > 0 && looksNumeric(word) {
+		return errReply + "the cost stands once, behind the ip and in front of the options"
+	}
 	if text := unnamed(word); text != "" {
 		return errReply + text
 	}

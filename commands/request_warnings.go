@@ -30,7 +30,7 @@ func RequestWarnings(req *limit.Request, set *limit.Set, mayUse func(tenant stri
 		warnings = append(warnings, AddressAsOpText)
 	}
 	if listed := set.ListedAs(req.Tenant); listed != "" && mayUse(listed) {
-		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed, and has not the limits of tenant %s, which is", limit.Quote(req.Tenant), limit.Quote(listed)))
+		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed; did you mean %s, which has limits of its own?", limit.Quote(req.Tenant), limit.Quote(listed)))
 	}
 	var ops []limit.OpUse
 	for _, l := range limits {

@@ -73,13 +73,20 @@ func (c *compiler) addUndecided(l *Limit) {
 }
 
 // reportUndecided reports the limits without on_error, in one mistake by the strict rules, which demand it, and in one warning
+// mostUndecided bounds the limits that the warning names, which each start of a proxy has.
+const mostUndecided = 3
+
 // otherwise.
 func (c *compiler) reportUndecided() {
 	if len(c.undecided) == 0 {
 		return
 	}
 	var names []string
-	for _, l := range c.undecided[:min(len(c.undecided), maxNamed)] {
+	most := maxNamed
+	if !c.opts.Strict {
+		most = mostUndecided
+	}
+	for _, l := range c.undecided[:min(len(c.undecided), most)] {
 		name := "one without an id"
 		if l.ID != "" {
 			name = Quote(l.ID)

@@ -33,7 +33,7 @@ func (c *compiler) compileRate(spec *RuleSpec, l *Limit) {
 		return // a misspelling of concurrency
 	}
 	if spec.Slots.Set() {
-		c.fail(spec.Slots.Line, "slots", "only algorithm: concurrency has them: remove it, or say so")
+		c.fail(spec.Slots.Line, "slots", "only algorithm: concurrency has them: remove slots, or add algorithm: concurrency")
 	}
 	ok := c.readRate(spec, l)
 	capacity, hasBurst := c.compileBurst(spec, l)

@@ -229,6 +229,8 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"limits", "lint", zipped}, "is a gzip file, and limits are text"},
 		{[]string{"limits", "import", "nginx", open}, "line 2: the block \"location /v1/\" does not end: write } behind it"},
 		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--users", users}, "limitgate: read users: " + users + ":1: user \"a\": a file holds hashes and no passwords: limitgate hash-password makes a hash\n" + users + ":2: "},
+		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--tls-cert", cert, "--tls-key", cert}, "it holds a certificate, and no private key"},
+		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--tls-cert", key, "--tls-key", key}, "it holds a private key, and no certificate"},
 		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--tls-cert", key, "--tls-key", cert}, "the first holds the key and the second the certificate: swap them"},
 		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--users", noPlan}, "no_plan.yaml\" is a limits file: a file of users has a line for each, such as user acme"},
 		{[]string{"limits", "suggest", folder}, "read access log: read log: \"" + folder + "\" is a folder: name a file"},
@@ -286,7 +288,7 @@ func TestRequestWarnings(t *testing.T) {
 	if _, errs, code := command("limits", "explain", sampleLimits, "acme", "203.0.113.7", "-"); code != exitOK || errs != missing {
 		t.Errorf("an address as the op: exit %d: %s", code, errs)
 	}
-	const capital = "limitgate limits explain: tenant \"Acme\" is not listed, and has not the limits of tenant \"acme\", which is (warning)\n"
+	const capital = "limitgate limits explain: tenant \"Acme\" is not listed; did you mean \"acme\", which has limits of its own? (warning)\n"
 	if _, errs, code := command("limits", "explain", sampleLimits, "Acme", "-", "203.0.113.7"); code != exitOK || errs != capital {
 		t.Errorf("a tenant in capitals: exit %d: %s", code, errs)
 	}

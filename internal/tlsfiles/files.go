@@ -116,6 +116,10 @@ func readPair(certPath, keyPath string) (tls.Certificate, error) {
 	switch text := fmt.Sprint(err); {
 	case err != nil && holds(certPath, "PRIVATE KEY") && holds(keyPath, "CERTIFICATE"):
 		return pair, fmt.Errorf("read certificate %s and key %s: the first holds the key and the second the certificate: swap them", certPath, keyPath)
+	case err != nil && holds(keyPath, "CERTIFICATE"):
+		return pair, fmt.Errorf("read key %s: it holds a certificate, and no private key", keyPath)
+	case err != nil && holds(certPath, "PRIVATE KEY"):
+		return pair, fmt.Errorf("read certificate %s: it holds a private key, and no certificate", certPath)
 	case strings.Contains(text, "does not match"):
 		return pair, fmt.Errorf("read certificate %s and key %s: the key is of another certificate", certPath, keyPath)
 	case strings.Contains(text, "any PEM data in certificate"), strings.Contains(text, "any \"CERTIFICATE\""):
