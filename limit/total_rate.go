@@ -22,7 +22,8 @@ type TotalRate struct {
 // the rate of the smallest limit that counts all tenants in one bucket. Without such a
 // limit it is the sum of the rates of the listed tenants; tenants that are not listed add
 // to it without bound. If some listed tenant has no limit on all its requests, or no
-// tenant is listed, it is the largest rate that a plan gives one tenant.
+// tenant is listed, it is the largest rate that a plan gives one tenant. Requests that a limit
+// allows at every level are left out, since the backstop does not count them either.
 func (s *Set) TotalRate() TotalRate {
 	unbound := func(r *ruleset) bool { return r.bound(false).id == "" } // a plan may allow what all tenants share
 	if all := s.defaultPlan.bound(false); all.id != "" && !slices.ContainsFunc(s.rulesets(), unbound) {
@@ -63,11 +64,6 @@ func (s *Set) TotalRate() TotalRate {
 // whyNoRate returns the reason why no plan bounds the rate of a tenant.
 func (s *Set) whyNoRate() string {
 	const why = "no enforced limit bounds all that a tenant takes in a second, as one by: [tenant] without conditions does that no other replaces or lifts"
-	for _, r := range s.rulesets() {
-		if l := r.allowing(); l != nil {
-			return "limit " + l.ID + " allows requests whatever the other limits count"
-		}
-	}
 	for _, name := range keys(s.byPlan) {
 		for _, g := range s.byPlan[name].groups {
 			if l, by := g.inPlace(); l != nil {
@@ -112,9 +108,6 @@ type groupRate struct {
 // bound returns the smallest rate of a group of the ruleset. It considers the limits that count a tenant as a whole, or
 // those that count all tenants as one, but not quotas of a day or more: their rate is far below what they admit in a moment.
 func (r *ruleset) bound(byTenant bool) (smallest groupRate) {
-	if r.allowing() != nil {
-		return groupRate{}
-	}
 	replaced := r.replaced()
 	for _, g := range r.groups {
 		of := g.bound(byTenant, replaced)
@@ -123,16 +116,6 @@ func (r *ruleset) bound(byTenant bool) (smallest groupRate) {
 		}
 	}
 	return smallest
-}
-
-// allowing returns an enforced limit that allows requests at every level, or nil.
-func (r *ruleset) allowing() *Limit {
-	for _, g := range r.groups {
-		if l := g.candidates[0]; l.everyLevel && l.Mode == ModeEnforce {
-			return l
-		}
-	}
-	return nil
 }
 
 // quotaPeriod is the period from which on a limit is a quota: a day, which a calendar may shorten by an hour.
