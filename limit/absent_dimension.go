@@ -83,14 +83,6 @@ func (l *Limit) NeedsMore() bool {
 		})
 }
 
-// NeedsDim reports whether l applies only to requests with a dimension, which is not tenant, op or ip.
-func (l *Limit) NeedsDim(name string) bool {
-	return slices.ContainsFunc(l.when, func(c condition) bool { return c.name == name && c.kind == propertyExtra }) ||
-		l.Missing == MissingPass && slices.ContainsFunc(l.by, func(d dimension) bool {
-			return d.text == name && len(d.choices) == 1 && d.choices[0].kind == propertyExtra
-		})
-}
-
 // UsesDim reports whether l counts by a dimension, or has a condition on it.
 func (l *Limit) UsesDim(name string) bool {
 	return slices.ContainsFunc(l.when, func(c condition) bool { return c.name == name }) ||

@@ -14,40 +14,64 @@ const (
 	// of a plan whose requests are: each comparison is part of a decision.
 	comparedRequests = 1000
 	comparedLimits   = 64
-	// unsentRequests is of how many requests of a plan none has a dimension before that has a line, unsentLimits bounds the
-	// limits that may need it, and unsentLooked the requests of all plans that are looked at.
+	// unsentRequests is how many requests that a limit is for lack a dimension that it needs, and none has it, before that has a
+	// line. unsentLimits bounds such limits of a plan, and unsentLooked the requests of a plan that are compared with them.
 	unsentRequests = 1000
-	unsentLimits   = 1024
-	unsentLooked   = 100_000
+	unsentLimits   = 16
+	unsentLooked   = 50_000
 	// sampledPlans bounds the plans whose requests are compared with the dimensions that their limits need.
 	sampledPlans = 256
 )
 
-// planNeeds counts the requests of a plan whose limits all need a dimension besides tenant, op and ip, or a slot.
+// planNeeds counts the requests of a plan that lack a dimension besides tenant, op and ip, or a slot, which limits need.
 type planNeeds struct {
 	decided bool // some limit needs none, a request has met one, enough are compared, or the plan has its line
 	lacking int  // requests that met none for want of that
 	others  int  // those that met none for another reason
+
+	unsent []unsentNeed    // of the enforced limits that need a dimension, but for those that are decided
+	looked int             // requests that were compared with these
+	sent   map[string]bool // the dimensions that these have, of those that limits use
 }
 
-// lackingOf returns the limit that requests of a plan do not meet for want of a dimension or a slot, once no request of
-// the plan meets any limit, or none. It returns none also if another decision compares at the moment.
+// unsentNeed counts the requests that a limit is for, and that lack the dimension which it needs.
+type unsentNeed struct {
+	limit   *limit.Limit
+	lacking int
+}
+
+// needsOf returns the counts of the plan of a request, or nil if there are too many plans, or it carries limits of its own.
+// The caller holds mu.
+func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds {
+	if req.Bypass || req.CarriesLimits() {
+		return nil
+	}
+	s.use(set)
+	plan := set.Plan(req.Tenant)
+	needs := s.needs[plan]
+	if needs != nil || len(s.needs) == sampledPlans {
+		return needs
+	}
+	limits := set.TenantLimits(req.Tenant)
+	needs = &planNeeds{decided: !allNeedMore(limits), sent: map[string]bool{}}
+	for _, l := range limits {
+		if l.Mode == limit.ModeEnforce && l.Action != limit.ActionAllow && l.NeedsMore() && !l.HoldsSlots() && len(needs.unsent) < unsentLimits {
+			needs.unsent = append(needs.unsent, unsentNeed{limit: l})
+		}
+	}
+	s.needs[plan] = needs
+	return needs
+}
+
+// lackingOf returns the limit that requests of a plan do not meet for want of a dimension, or if there is none of a slot, once no
+// request of the plan meets any limit, or none. It returns none also if another decision compares at the moment.
 func (s *sampledRequests) lackingOf(set *limit.Set, req *limit.Request) (of limit.Unmet) {
 	if !s.mu.TryLock() {
 		return of
 	}
 	defer s.mu.Unlock()
-	s.use(set)
-	plan := set.Plan(req.Tenant)
-	needs := s.needs[plan]
-	if needs == nil {
-		if len(s.needs) == sampledPlans {
-			return of
-		}
-		needs = &planNeeds{decided: !allNeedMore(set.TenantLimits(req.Tenant))}
-		s.needs[strings.Clone(plan)] = needs
-	}
-	if needs.decided {
+	needs := s.needsOf(set, req)
+	if needs == nil || needs.decided {
 		return of
 	}
 	unmet, met := set.Unmet(req)
@@ -56,14 +80,13 @@ func (s *sampledRequests) lackingOf(set *limit.Set, req *limit.Request) (of limi
 	} else {
 		needs.others++
 	}
-	if len(unmet) > 0 && needs.lacking == lackingRequests {
-		s.sent[unmet[0].Dim] = true // one line is enough
-	}
 	needs.decided = met || needs.lacking == lackingRequests || needs.others == comparedRequests
 	if needs.lacking < lackingRequests {
 		return of
 	}
-	return unmet[0]
+	needs.unsent = nil // one line is enough
+	hasDim := func(u limit.Unmet) bool { return u.Dim != "" }
+	return unmet[max(0, slices.IndexFunc(unmet, hasDim))]
 }
 
 // allNeedMore reports whether there are a few limits, and all that are not off need a dimension besides tenant, op and ip,
@@ -74,52 +97,34 @@ func allNeedMore(limits []*limit.Limit) bool {
 		!slices.ContainsFunc(limits, func(l *limit.Limit) bool { return isOn(l) && !l.NeedsMore() })
 }
 
-// unsentDims returns, at the last of unsentRequests requests of a plan, the dimensions that its enforced limits need and no
-// request has, each with such a limit; for shared limits the requests of all plans count. It returns none also if another
-// decision compares at the moment.
-func (s *sampledRequests) unsentDims(set *limit.Set, req *limit.Request) (unsent []limit.Unmet) {
+// unsentOf returns the limits that have been for unsentRequests requests of a plan with this one, each with the dimension that it
+// needs and none of them has. It returns none also if another decision compares at the moment.
+func (s *sampledRequests) unsentOf(set *limit.Set, req *limit.Request) (unsent []limit.Unmet) {
 	if !s.mu.TryLock() {
 		return nil
 	}
 	defer s.mu.Unlock()
-	s.use(set)
-	used := set.Dims()[:min(len(set.Dims()), sampledUsed)]
-	if s.looked == unsentLooked || len(used) == 0 {
+	needs := s.needsOf(set, req)
+	if needs == nil || len(needs.unsent) == 0 || needs.looked == unsentLooked {
 		return nil
 	}
-	s.looked++
+	needs.looked++
+	used := set.Dims()[:min(len(set.Dims()), sampledUsed)]
 	for i := range req.Dims {
 		if at, found := slices.BinarySearch(used, req.Dims[i].Name); found {
-			s.sent[used[at]] = true
+			needs.sent[used[at]] = true
 		}
 	}
-	unsent = s.unsentOf(set, "", used)
-	if plan := set.Plan(req.Tenant); plan != "" {
-		unsent = append(unsent, s.unsentOf(set, plan, used)...)
-	}
-	return unsent
-}
-
-// unsentOf counts a request of a plan, "" for the shared limits, and returns the dimensions of unsentDims that its limits
-// need. The caller holds mu.
-func (s *sampledRequests) unsentOf(set *limit.Set, plan string, used []string) (unsent []limit.Unmet) {
-	n := s.seen[plan]
-	if n == unsentRequests || n == 0 && len(s.seen) == sampledPlans {
-		return nil
-	}
-	s.seen[plan] = n + 1
-	if n+1 < unsentRequests {
-		return nil
-	}
-	for _, name := range used {
-		needs := func(l *limit.Limit) bool {
-			return l.Plan == plan && l.Mode == limit.ModeEnforce && l.NeedsDim(name)
+	for i := range needs.unsent {
+		n := &needs.unsent[i]
+		dim := n.limit.Lacks(req)
+		if dim == "" || strings.Contains(dim, "|") { // callers without any of a chain are often meant to be
+			continue
 		}
-		limits := set.Limits[:min(len(set.Limits), unsentLimits)]
-		if at := slices.IndexFunc(limits, needs); at >= 0 && !s.sent[name] {
-			s.sent[name] = true // one line is enough
-			unsent = append(unsent, limit.Unmet{Limit: limits[at], Dim: name})
+		if n.lacking++; n.lacking == unsentRequests && !needs.sent[dim] {
+			unsent = append(unsent, limit.Unmet{Limit: n.limit, Dim: dim})
 		}
 	}
+	needs.unsent = slices.DeleteFunc(needs.unsent, func(n unsentNeed) bool { return n.lacking == unsentRequests })
 	return unsent
 }

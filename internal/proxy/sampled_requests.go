@@ -39,7 +39,7 @@ const (
 	spelledLine    = "limits take the op of requests for another one: both have to spell it alike"
 	manyOpsLine    = "limits count by op, and requests have very many ops, with a bucket each: send the template of a route, such as GET /users/{id}, and not its paths"
 	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one"
-	unsentLine     = "no request has a dimension that a limit needs, which therefore applies to none: services send DIM with its name and value"
+	unsentLine     = "a limit needs a dimension that none of the requests which it is for has: services send DIM with its name and value"
 	lackingLine    = "no request of a plan meets a limit: all its limits need a dimension that requests lack"
 	slotlessLine   = "no request of a plan meets a limit: its limits count slots, which only RL.ACQUIRE takes"
 	otherCaseLine  = "requests are for a tenant that is not listed, and has the name of a listed one but for capitals or blanks: it has not the limits of that one"
@@ -55,17 +55,14 @@ type sampledRequests struct {
 	// These bound the lines about each kind of mistake.
 	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase, unsent logthrottle.Throttle
 
-	mu     sync.Mutex // guards the fields below
-	set    *limit.Set // the limits that dims, uses and ops belong to
-	dims   map[string]string
-	uses   map[string][]limit.OpUse // by plan
-	ops    map[planOp]limit.OpSpelling
-	opsOf  map[string]int                   // the number of ops, by plan
-	needs  map[string]*planNeeds            // by plan
-	sent   map[string]bool                  // the dimensions of requests, of those that limits use
-	seen   map[string]int                   // requests of a plan that sent is of, and of all plans by ""
-	looked int                              // requests that sent is of
-	lines  map[lineOf]*logthrottle.Throttle // they outlive a set
+	mu    sync.Mutex // guards the fields below
+	set   *limit.Set // the limits that dims, uses and ops belong to
+	dims  map[string]string
+	uses  map[string][]limit.OpUse // by plan
+	ops   map[planOp]limit.OpSpelling
+	opsOf map[string]int                   // the number of ops, by plan
+	needs map[string]*planNeeds            // by plan
+	lines map[lineOf]*logthrottle.Throttle // they outlive a set
 }
 
 // lineOf is a mistake of a kind.
@@ -118,7 +115,7 @@ func (s *sampledRequests) look(req *limit.Request) {
 	} else if of.Limit != nil && of.Dim == "" && s.slotless.Allow() {
 		s.log.Warn(slotlessLine, "plan", set.Plan(req.Tenant), "limit", of.Limit.ID)
 	}
-	for _, of := range s.unsentDims(set, req) {
+	for _, of := range s.unsentOf(set, req) {
 		if s.mayLog(&s.unsent, of.Dim) {
 			s.log.Warn(unsentLine, "dimension", of.Dim, "limit", of.Limit.ID, "plan", of.Limit.Plan, "requests", unsentRequests)
 		}
@@ -191,7 +188,7 @@ func absentValue(req *limit.Request) (name, value string) {
 func (s *sampledRequests) use(set *limit.Set) {
 	if s.set != set {
 		s.set, s.dims, s.uses, s.ops = set, map[string]string{}, map[string][]limit.OpUse{}, map[planOp]limit.OpSpelling{}
-		s.opsOf, s.needs, s.sent, s.seen, s.looked = map[string]int{}, map[string]*planNeeds{}, map[string]bool{}, map[string]int{}, 0
+		s.opsOf, s.needs = map[string]int{}, map[string]*planNeeds{}
 	}
 }
 

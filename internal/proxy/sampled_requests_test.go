@@ -94,6 +94,7 @@ func TestLackingDimension(t *testing.T) {
 		"another op":       {`{id: eu, by: [tenant], when: {region: eu, op: "POST *"}, rate: 9/s}`, 0, ""},
 		"it is demanded":   {`{id: eu, by: [tenant, region], missing: deny, rate: 9/s}`, 0, ""},
 		"it counts slots":  {`{id: k, by: [tenant, user], algorithm: concurrency, slots: 2}, {id: eu, by: [tenant], when: {region: eu}, rate: 9/s}`, 0, line},
+		"slots first":      {`{id: k, by: [tenant], algorithm: concurrency, slots: 2}, {id: eu, by: [tenant], when: {region: eu}, rate: 9/s}`, 0, line},
 		"all count slots":  {`{id: k, by: [tenant], algorithm: concurrency, slots: 2}`, 0, slots},
 		"it allows":        {`{id: eu, by: [tenant], when: {region: eu}, action: allow}`, 0, ""},
 		"too late":         {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}`, lackingRequests + 1, line},
@@ -116,7 +117,7 @@ func TestLackingDimension(t *testing.T) {
 // TestUnsentDimension: a dimension that an enforced limit needs, and that none of many requests has, has one line.
 func TestUnsentDimension(t *testing.T) {
 	const limits = `{id: t, by: [tenant], rate: 9/s}, {id: login, by: [tenant], group: l, when: {operation: "POST /login"}, rate: 5/m}, {id: user, by: [tenant, user], rate: 9/s}, {id: any, by: [tenant, "ip|key"], rate: 9/s}, {id: watched, by: [tenant, device], rate: 9/s, mode: shadow}`
-	const unsent = `msg="no request has a dimension that a limit needs, which therefore applies to none: services send DIM with its name and value" dimension=operation limit=login plan=p requests=1000` + "\n"
+	const unsent = `msg="a limit needs a dimension that none of the requests which it is for has: services send DIM with its name and value" dimension=operation limit=login plan=p requests=1000` + "\n"
 	for name, row := range map[string]struct {
 		requests, with int // the request that has all dimensions, or 0
 		want           string
@@ -140,15 +141,15 @@ func TestUnsentDimension(t *testing.T) {
 	}
 }
 
-// TestUnsentDimensionOfPlan: the requests of another plan say nothing about the dimensions that the limits of a plan need, and
-// about those of shared limits they do.
-func TestUnsentDimensionOfPlan(t *testing.T) {
+// TestUnsentDimensionOfOthers: requests of other plans and ops, and those that carry limits of their own, say nothing about the
+// dimension that a limit needs.
+func TestUnsentDimensionOfOthers(t *testing.T) {
 	set, _, err := config.ParseLimits("f", []byte(`
 version: 1
 default_plan: free
 plans:
-  free: [{id: rps, by: [tenant], rate: 100000/s}]
-  pro: [{id: user, by: [tenant, user], rate: 20/s}, {id: all, by: [tenant], rate: 9/s}]
+  free: [{id: rps, by: [tenant], rate: 100000/s}, {id: login, by: [tenant, user], when: {op: "POST /login"}, rate: 5/m}]
+  pro: [{id: user, by: [tenant, user], rate: 20/s}, {id: all, by: [tenant], rate: 9/s}, {id: eu, by: [tenant], group: eu, when: {region: eu}, rate: 9/s}]
 tenants: {initech: {plan: pro}}
 shared: [{id: device, by: [device], rate: 9/s}]
 `), limit.CompileOptions{})
@@ -157,22 +158,35 @@ shared: [{id: device, by: [device], rate: 9/s}]
 	}
 	log := new(syncbuffer.Buffer)
 	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
-	look := func(tenant string, requests int, want string) {
+	look := func(requests int, req limit.Request, want ...string) {
 		t.Helper()
 		before := len(log.String())
 		for range requests {
-			s.look(&limit.Request{Tenant: tenant, Op: "GET /a", Cost: 1})
+			s.look(&req)
 		}
-		if got := log.String()[before:]; !strings.Contains(got, want) || strings.Count(got, "\n") != min(1, len(want)) {
-			t.Errorf("%d requests of %s: %q, want %q", requests, tenant, got, want)
+		got := log.String()[before:]
+		if strings.Count(got, "\n") != len(want) {
+			t.Errorf("%d of %+v: %q, want %q", requests, req, got, want)
+		}
+		for _, part := range want {
+			if !strings.Contains(got, part) {
+				t.Errorf("%d of %+v: %q, want %q", requests, req, got, want)
+			}
 		}
 	}
-	look("someone", unsentRequests-1, "")
-	look("initech", 1, "dimension=device limit=device")
-	look("someone", 3*unsentRequests, "")
-	look("initech", unsentRequests-2, "")
-	look("initech", 1, "dimension=user limit=user plan=pro")
-	look("initech", unsentRequests, "")
+	others, login := limit.Request{Tenant: "x", Op: "GET /a", Cost: 1}, limit.Request{Tenant: "x", Op: "POST /login", Cost: 1}
+	pro := limit.Request{Tenant: "initech", Op: "GET /a", Cost: 1}
+	of := pro
+	of.Dims = []limit.Dim{{Name: "region", Value: "us"}}
+	look(2*unsentRequests, limit.Request{Tenant: "x", Op: "POST /login", Cost: 1, Bypass: true})
+	look(2*unsentRequests, limit.Request{Tenant: "x", Cost: 1, Inline: new(limit.Limit)})
+	look(1, of)
+	look(unsentRequests-1, others)
+	look(1, others, "dimension=device limit=device")
+	look(2*unsentRequests, others)
+	look(unsentRequests-1, login)
+	look(1, login, "dimension=user limit=login plan=free")
+	look(unsentRequests, pro)
 }
 
 // TestSampledLines: each misspelled name has a line, up to a number of them.
