@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"context"
+	"sync"
 	"time"
 
 	"github.com/limitgate/limitgate/internal/breaker"
@@ -9,24 +11,29 @@ import (
 
 // An open breaker closes when a call succeeds as its probe. Where no call comes the store would be reported as failing
 // long after its outage, so that the proxy makes a call every two or three seconds then. The call is on a bucket of its
-// own, with the deadline and the outcome of any other: a master that is slow or refuses writes does not pass. A master
-// that has refused a write is called each half second, as other calls may only read meanwhile.
+// own, with the deadline and the outcome of any other: a master that is slow or refuses writes does not pass.
+//
+// A master that refuses writes and answers reads has a closed breaker, and where calls only read nothing shows that it takes
+// writes again. The proxy writes a key of its own each half second then. The outcome is none of the breaker: the reads
+// are right.
 
 const (
 	// idleProbe is for how long an open breaker waits for a call as its probe.
 	idleProbe = time.Second
-	// probePrefix is the prefix of the keys of the buckets of probes.
+	// probePrefix is the prefix of the keys of the buckets of probes, and writePrefix of the keys that probeWrites writes.
 	probePrefix = "lg:probe:"
+	writePrefix = probePrefix + "write:"
+	// writeTTL is the expiry of these keys.
+	writeTTL = time.Second
 )
 
-// probeIdle probes the masters whose breakers are open and for which no call comes, and those that refuse writes.
+// probeIdle probes the masters whose breakers are open and for which no call comes.
 func (s *Store) probeIdle() {
 	var items []limit.Item
 	var nodes []*node // of the items
 	var calls []limit.Call
 	for n, key := range s.top.Load().keysOf(probePrefix) {
-		st := n.breaker.Status()
-		if st.State == breaker.Closed && n.refuses() == nil || st.State != breaker.Closed && time.Since(st.Probe) < idleProbe || !n.pipeline.connected() {
+		if st := n.breaker.Status(); st.State == breaker.Closed || time.Since(st.Probe) < idleProbe || !n.pipeline.connected() {
 			continue
 		}
 		nodes = append(nodes, n)
@@ -45,9 +52,30 @@ func (s *Store) probeIdle() {
 // anyRefuses reports whether any master has refused a write, and has not taken one since.
 func (s *Store) anyRefuses() bool {
 	for _, n := range s.top.Load().nodes {
-		if n.refuses() != nil {
+		if err, _ := n.refuses(); err != nil {
 			return true
 		}
 	}
 	return false
+}
+
+// probeWrites writes to the masters that refuse writes and whose breakers are closed.
+func (s *Store) probeWrites(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, openReload)
+	defer cancel()
+	var wg sync.WaitGroup
+	for n, key := range s.top.Load().keysOf(writePrefix) {
+		if err, _ := n.refuses(); err == nil || n.breaker.State() != breaker.Closed {
+			continue
+		}
+		wg.Go(func() {
+			switch err := n.client.Set(ctx, key, 1, writeTTL).Err(); {
+			case err == nil:
+				n.reportWrite()
+			case RefusesWrites(err) != "":
+				n.reportHealth(err)
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -188,7 +188,7 @@ const refusalQuiet = 5 * time.Second
 
 // reportWrite ends that the node refuses writes, as it has taken one.
 func (n *node) reportWrite() {
-	if n.refuses() == nil {
+	if err, _ := n.refuses(); err == nil {
 		return
 	}
 	n.health.Lock()
@@ -240,14 +240,17 @@ func (n *node) reportHealth(err error) {
 	}
 }
 
-// refuses returns the error of a node that refuses all writes, and has not recovered, or nil.
-func (n *node) refuses() error {
+// refuses returns the error of a node that refuses all writes, and has not recovered, and since when it fails, or nil.
+func (n *node) refuses() (err error, since time.Time) {
 	if n.sick.Load() == 0 {
-		return nil
+		return nil, since
 	}
 	n.health.Lock()
 	defer n.health.Unlock()
-	return n.refusal
+	if n.refusal == nil {
+		return nil, since
+	}
+	return n.refusal, time.Unix(0, n.sick.Load())
 }
 
 // failureOf returns the attributes of a line about the failure of a call.

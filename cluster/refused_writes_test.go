@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/breaker"
 	"github.com/limitgate/limitgate/internal/redistest"
 	"github.com/limitgate/limitgate/internal/syncbuffer"
 	"github.com/limitgate/limitgate/limit"
@@ -27,6 +29,19 @@ func TestRefusedMark(t *testing.T) {
 	}
 	node.CLI(t, "CONFIG", "SET", "maxmemory", "1")
 	inLog(`msg="store degraded, using backstop" node=` + node.Addr + ` kind=oom`)
+	refused := func() (calls int) {
+		_, stats, _ := strings.Cut(node.CLI(t, "INFO", "commandstats"), "cmdstat_set:")
+		_, stats, _ = strings.Cut(stats, "rejected_calls=")
+		if _, err := fmt.Sscanf(stats, "%d,", &calls); err != nil {
+			t.Fatal(err)
+		}
+		return calls
+	}
+	begun := refused()
+	redistest.Eventually(t, 30*time.Second, "writes of a proxy without requests", func() bool { return refused() >= begun+12 })
+	if n := s.top.Load().nodes[node.Addr]; n.changes[breaker.Open].Load() > 0 || s.Shards()[0].Err == nil {
+		t.Errorf("a proxy without requests has opened its breaker %d times, and reports %v", n.changes[breaker.Open].Load(), s.Shards()[0].Err)
+	}
 	node.CLI(t, "CONFIG", "SET", "maxmemory", "0")
 	inLog(`msg="store recovered"`)
 	if n := strings.Count(log.String(), "store degraded"); n != 1 {
@@ -68,8 +83,7 @@ func TestRefusedWritesBesideReads(t *testing.T) {
 		}
 	}
 	node.CLI(t, "CONFIG", "SET", "maxmemory", "0")
-	redistest.Eventually(t, 10*time.Second, "the recovery", func() bool {
-		peek()
+	redistest.Eventually(t, 10*time.Second, "the recovery, without a call", func() bool {
 		return !failing() && strings.Contains(log.String(), "store recovered")
 	})
 	if n := strings.Count(log.String(), "store degraded"); n != 1 {

@@ -118,8 +118,11 @@ func (s *Store) Run(ctx context.Context) error {
 				s.checkDataLoss(ctx, false)
 			}
 			open := s.anyOpen()
-			if open || s.anyRefuses() {
+			if open {
 				s.probeIdle()
+			}
+			if s.anyRefuses() {
+				s.probeWrites(ctx)
 			}
 			if !open && !s.isEmpty() {
 				continue
