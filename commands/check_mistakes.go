@@ -48,8 +48,8 @@ func orNone(arg []byte) string {
 // orQuoted adds advice to the error for an ip that is the path of an op, whose space was not quoted, or
 // that is the op, or that is no try at an address.
 func orQuoted(tenant, op, ip []byte) string {
-	if name, _, _ := bytes.Cut(ip, []byte("=")); limit.ReservedDim(string(name)) && len(name) < len(ip) {
-		return "; " + unnamed(ip)
+	if text := unnamed(ip); text != "" {
+		return "; " + text
 	}
 	_, isNumber := parseCost(ip)
 	if _, err := limit.ParseAddr(string(op)); err == nil && isNumber {

@@ -29,7 +29,7 @@ func RequestWarnings(req *limit.Request, set *limit.Set, mayUse func(tenant stri
 	if AddressAsOp(req) {
 		warnings = append(warnings, AddressAsOpText)
 	}
-	if listed := set.ListedAs(req.Tenant); listed != "" && mayUse(listed) {
+	if listed := set.ListedAs(req.Tenant, mayUse); listed != "" {
 		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed; did you mean %s, which has limits of its own?", limit.Quote(req.Tenant), limit.Quote(listed)))
 	}
 	var ops []limit.OpUse

@@ -14,7 +14,7 @@ import (
 // TestRequestWarnings: mistakes in valid requests have a sentence each, and requests in order have none.
 func TestRequestWarnings(t *testing.T) {
 	const head = "version: 1\nplans:\n  p:\n"
-	const tenants = "default_plan: p\ntenants: {acme: {}, Globex: {}}\n"
+	const tenants = "default_plan: p\ntenants: {acme: {}, Globex: {}, GLobex: {}}\n"
 	files := map[string]string{
 		"regions": head + "    - {id: eu, by: [tenant], when: {region: eu}, rate: 1/s}\n    - {id: writes, by: [tenant, user|key], when: {op: \"POST *\"}, rate: 1/m}\n    - {id: ip, by: [tenant, ip], rate: 9/s}\n" + tenants,
 		"shadow":  head + "    - {id: eu, by: [tenant], when: {region: eu}, rate: 1/s}\n    - {id: watched, by: [tenant], group: g, rate: 1/m, mode: shadow}\n    - {id: off, by: [tenant, user], rate: 9/s, mode: \"off\"}\n" + tenants,
@@ -36,7 +36,7 @@ func TestRequestWarnings(t *testing.T) {
 		{"regions", "acme POST_x - 1 DIM region us", []string{lacks("DIM user or key", "writes"), lacks("ip", "ip")}},
 		{"regions", "acme - - 1 DIM region eu", nil},
 		{"regions", "ACME - - 1 DIM region eu", []string{`tenant "ACME" is not listed; did you mean "acme", which has limits of its own?`}},
-		{"regions", "globex - - 1 DIM region eu", []string{`tenant "globex" is not listed; did you mean "Globex", which has limits of its own?`}},
+		{"regions", "globex - - 1 DIM region eu", []string{`tenant "globex" is not listed; did you mean "GLobex", which has limits of its own?`}},
 		{"regions", "Globex - - 1 DIM region eu DIM usr u1", []string{`no limit of tenant "Globex" uses the dimension "usr"; did you mean user?`}},
 		{"regions", "initech - - 1 DIM region eu", nil},
 		{"shadow", "acme - -", nil},

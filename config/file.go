@@ -24,6 +24,13 @@ func ReadFile(path string, most int) ([]byte, error) {
 // Near reports that it names one of nearly the same name.
 func NoFile(path string) (text string, near bool) {
 	if target, err := os.Readlink(path); err == nil {
+		at := target
+		if !filepath.IsAbs(target) {
+			at = filepath.Join(filepath.Dir(path), target)
+		}
+		if _, err := os.Lstat(at); err == nil {
+			return fmt.Sprintf("%.200q is a link to %.200q, which is a link to no file", path, target), true
+		}
 		return fmt.Sprintf("%.200q is a link to %.200q, which does not exist", path, target), true
 	}
 	text = fmt.Sprintf("there is no file %.200q", hideURL(path))

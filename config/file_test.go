@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -81,6 +82,32 @@ func TestLinkToNothing(t *testing.T) {
 	want := "read limits: " + Quote(path) + ` is a link to "..data/limits.yaml", which does not exist`
 	if _, err := ReadLimitsFile(path); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestLinkToLinkToNothing: a link to a link is not said to be one to nothing.
+func TestLinkToLinkToNothing(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
+	if err := errors.Join(os.Symlink("b.yaml", first), os.Symlink("missing.yaml", second)); err != nil {
+		t.Fatal(err)
+	}
+	want := "read limits: " + Quote(first) + ` is a link to "b.yaml", which is a link to no file`
+	if _, err := ReadLimitsFile(first); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestNginxOrYAML: a limits file with a mistake is no configuration of nginx, whatever one of its lines is like.
+func TestNginxOrYAML(t *testing.T) {
+	for content, is := range map[string]bool{
+		"include parts.yaml;\nhttp {\n}\n": true,
+		"version: 1\nplans:\n  p:\n    - {id: a, by: [tenant, rate: 10/s}\ninclude parts.yaml;\n": false,
+		"- {rule_id: a, match: \"x}\n  include a;\n":                                              false,
+	} {
+		if IsNginx([]byte(content)) != is {
+			t.Errorf("IsNginx of %q is not %v", content, is)
+		}
 	}
 }
 

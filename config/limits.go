@@ -129,7 +129,7 @@ func (d *limitsDecoder) decode(content []byte) {
 		d.fail(&yaml.Node{Line: 1}, "", "this is a file of users: limitgate serve --users %s", plain(d.doc.File))
 		return
 	}
-	if isNginx(content) {
+	if IsNginx(content) {
 		d.unreadable = true
 		d.fail(&yaml.Node{Line: 1}, "", "this is a configuration of nginx: limitgate limits import nginx %s", plain(d.doc.File))
 		return

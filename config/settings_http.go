@@ -210,6 +210,12 @@ func networks(to *[]netip.Prefix) value {
 				if err != nil {
 					return fmt.Errorf("%s is not a network; write for example 10.0.0.0/8", Quote(item))
 				}
+				if addr.Zone() != "" {
+					return fmt.Errorf("%s has a zone, which no network has; write it without %%%s", Quote(item), addr.Zone())
+				}
+				if addr.IsUnspecified() {
+					return fmt.Errorf("%s is one address, and no network; write %[1]s/0 if all addresses are meant, which lets every client name an address", item)
+				}
 				if bits := looksLikeNetwork(addr); bits > 0 {
 					return fmt.Errorf("%s is one address, and looks like a network without its length; write for example %[1]s/%d, or %[1]s/%[3]d for that address", item, bits, addr.BitLen())
 				}
@@ -228,7 +234,7 @@ func networks(to *[]netip.Prefix) value {
 // looksLikeNetwork returns the length of the network that an address most likely means, as its last octet, or of IPv6
 // its second half, is 0; 0 for other addresses.
 func looksLikeNetwork(addr netip.Addr) (bits int) {
-	if addr.IsUnspecified() || addr.Is4In6() {
+	if addr.Is4In6() {
 		return 0
 	}
 	b := addr.AsSlice()

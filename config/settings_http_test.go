@@ -30,6 +30,9 @@ func TestHTTPMistakes(t *testing.T) {
 		{"--http-trusted-cidrs=10.0.0.0,127.0.0.1", `10.0.0.0 is one address, and looks like a network without its length; write for example 10.0.0.0/8, or 10.0.0.0/32 for that address`},
 		{"--http-trusted-cidrs=203.0.113.0", "write for example 203.0.113.0/24, or 203.0.113.0/32 for that address"},
 		{"--http-trusted-cidrs=2001:db8::", "write for example 2001:db8::/64, or 2001:db8::/128 for that address"},
+		{"--http-trusted-cidrs=0.0.0.0", `0.0.0.0 is one address, and no network; write 0.0.0.0/0 if all addresses are meant`},
+		{"--http-trusted-cidrs=::", `:: is one address, and no network; write ::/0 if all addresses are meant`},
+		{"--http-trusted-cidrs=fe80::%eth0", `"fe80::%eth0" has a zone, which no network has; write it without %eth0`},
 		{"--http-trusted-cidrs=::ffff:10.1.2.0", "is a network of IPv4 in the form of IPv6; write its IPv4 form"},
 		{"--http-trusted-cidrs=::ffff:10.0.0.0/104", "is a network of IPv4 in the form of IPv6; write its IPv4 form"},
 	} {

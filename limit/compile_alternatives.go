@@ -119,7 +119,7 @@ func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
 }
 
 // alternation matches an op with alternatives in brackets, as regular expressions and globs have them.
-var alternation = regexp.MustCompile(`^([^(){}|,]*/[^(){}|,]*)[({]([\w./-]+)[|,] ?([\w./-]+)(?:[|,] ?[\w./-]+)*[)}]([^(){}|,]*)$`)
+var alternation = regexp.MustCompile(`^([^(){}|,]*/[^(){}|,]*)(?:\(([\w./-]+)\|([\w./-]+)(?:\|[\w./-]+)*\)|\{([\w./-]+)[|,] ?([\w./-]+)(?:[|,] ?[\w./-]+)*\})(.*)$`)
 
 // notOneOp does the same for an op.
 func notOneOp(op string) string {
@@ -138,7 +138,7 @@ func notOneOp(op string) string {
 		return forEach("op", m[1], second)
 	}
 	if m := alternation.FindStringSubmatch(op); m != nil {
-		return forEach("op", m[1]+m[2]+m[4], m[1]+m[3]+m[4])
+		return forEach("op", m[1]+m[2]+m[4]+m[6], m[1]+m[3]+m[5]+m[6])
 	}
 	return ""
 }

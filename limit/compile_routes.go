@@ -3,6 +3,7 @@ package limit
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -37,8 +38,14 @@ func MistakenDim(name string) bool {
 // plan or the address, unless the file declares that dimension or counts by it. It notes of a limit by such an address too.
 func (c *compiler) noteMistakenDims() {
 	counted := map[string]bool{}
+	hasAddr := func(d dimension) bool {
+		return slices.ContainsFunc(d.choices, func(p property) bool { return p.kind == propertyIP })
+	}
 	for _, l := range c.limits {
 		for _, d := range l.by {
+			if hasAddr(d) { // a chain has it, for requests without the others
+				continue
+			}
 			for _, choice := range d.choices {
 				if _, declared := c.dimensions[choice.name]; !declared && !counted[choice.name] && mistakenDims[choice.name].advice == addrAdvice {
 					c.note(l.Line, "by", "requests have %s only if they carry DIM %[1]s: the address of the client is ip: by: [ip]", choice.name)

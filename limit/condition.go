@@ -39,6 +39,9 @@ func parseCondition(dim, pattern string) (condition, error) {
 		c.prefix, c.exact = before, false
 	}
 	if strings.Contains(c.prefix, "*") {
+		if regexpLike.MatchString(pattern) {
+			return c, fmt.Errorf("%s looks like a regular expression: a pattern is an exact value, or a prefix followed by one *", Quote(pattern))
+		}
 		return c, fmt.Errorf("a * may stand only at the end of a pattern: write %s", c.withoutStar())
 	}
 	return c, nil

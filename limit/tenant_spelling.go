@@ -9,21 +9,25 @@ import (
 const maxSpelled = 1000
 
 // ListedAs returns the listed tenant that a tenant which is not listed equals but for blanks around it and the case of
-// letters, or "". Of more than maxSpelled listed tenants it finds those in small letters alone.
-func (s *Set) ListedAs(tenant string) string {
+// letters, or "": of several for which may is true the first by name. Of more than maxSpelled listed tenants it finds those in small
+// letters alone.
+func (s *Set) ListedAs(tenant string, may func(listed string) bool) (first string) {
 	if s.Lists(tenant) {
 		return ""
 	}
-	if small := s.ListedInSmall(tenant); small != "" || s.Tenants() > maxSpelled {
+	if small := s.ListedInSmall(tenant); small != "" && may(small) {
 		return small
+	}
+	if s.Tenants() > maxSpelled {
+		return ""
 	}
 	tenant = strings.TrimSpace(tenant)
 	for listed := range s.tenants.all() {
-		if strings.EqualFold(listed, tenant) {
-			return listed
+		if strings.EqualFold(listed, tenant) && (first == "" || listed < first) && may(listed) {
+			first = listed
 		}
 	}
-	return ""
+	return first
 }
 
 // ListedInSmall returns the listed tenant that a tenant which is not listed becomes without blanks around it, as it is

@@ -52,8 +52,10 @@ func putBack(entries []audit.Entry, now table.Item) (*audit.Entry, error) {
 	for last >= 0 && !isByHand(&entries[last]) {
 		last--
 	}
-	if i := slices.IndexFunc(entries, func(e audit.Entry) bool { return e.Actor == audit.Unknown }); last < 0 && i >= 0 {
-		return nil, fmt.Errorf("nothing was reverted: the write by hand of %s changed no limits", entries[i].At.Format(time.RFC3339))
+	for _, e := range slices.Backward(entries) {
+		if last < 0 && e.Actor == audit.Unknown {
+			return nil, fmt.Errorf("nothing was reverted: the write by hand of %s changed no limits", e.At.Format(time.RFC3339))
+		}
 	}
 	if last < 0 {
 		return nil, fmt.Errorf("nothing was reverted: each change in the audit has an actor")

@@ -199,7 +199,7 @@ func (w *Writer) writeOne(ctx context.Context, r *table.Record) error {
 		case e.Before == nil:
 			advice = newAdvice
 		}
-		if !e.ChangesLimits() {
+		if table.IsKey(e.Key) && !e.ChangesLimits() {
 			w.Log.Info("item written by hand, and its limits are as they were", "key", e.Key, "version", e.Version)
 			return nil
 		}
@@ -227,10 +227,10 @@ func History(ctx context.Context, a Archive, key string) ([]Entry, error) {
 }
 
 // ChangesLimits reports whether the change is of the limits of the item or of their version: a write may be of other
-// attributes alone.
+// attributes alone. One without which proxies refuse the item is none of these.
 func (e *Entry) ChangesLimits() bool {
 	was, is := e.Before, e.After
-	return was == nil || is == nil || was.Deleted != is.Deleted || string(was.Body) != string(is.Body) || was.Version != is.Version
+	return was == nil || is == nil || was.Deleted != is.Deleted || string(was.Body) != string(is.Body) || was.Version != is.Version || was.IsLimits() != is.IsLimits()
 }
 
 // compareSequences compares decimal numbers of any length.

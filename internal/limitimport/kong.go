@@ -22,7 +22,7 @@ func Kong(content []byte) (Result, error) {
 	}
 	isMapping := err == nil && root != nil && root.Kind == yaml.MappingNode
 	switch {
-	case !isMapping && config.NginxBlock.Match(content):
+	case !isMapping && config.IsNginx(content):
 		return Result{}, errNginx
 	case err != nil:
 		return Result{}, err

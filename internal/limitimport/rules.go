@@ -32,7 +32,7 @@ func Rules(content []byte) (Result, error) {
 	case config.IsLimits(content):
 		return Result{}, errors.New("it looks like a limits file: limitgate limits lint FILE")
 	}
-	if config.NginxBlock.Match(content) && (list == nil || list.Kind == yaml.ScalarNode) {
+	if config.IsNginx(content) && (list == nil || list.Kind == yaml.ScalarNode) {
 		return Result{}, errNginx
 	}
 	if list == nil || list.Kind != yaml.SequenceNode && value(list, "rules") == nil {

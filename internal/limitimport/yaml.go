@@ -21,7 +21,7 @@ func readYAML(content []byte) (*yaml.Node, error) {
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
 		return nil, nil
-	case err != nil && config.NginxBlock.Match(content):
+	case err != nil && config.IsNginx(content):
 		return nil, errNginx
 	case err != nil:
 		return nil, unreadable(content, err)
