@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,10 +48,11 @@ func tookLast(fs *flag.FlagSet, args []string) string {
 		return ""
 	}
 	f, hasValue := flagNamed(fs, args[len(args)-2])
-	if f == nil || hasValue || isSwitch(f) {
+	value := args[len(args)-1]
+	if f == nil || hasValue || isSwitch(f) || f.Name == "limits" && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(value)) {
 		return ""
 	}
-	return fmt.Sprintf(": --%s took %s as its value", f.Name, config.Quote(args[len(args)-1]))
+	return fmt.Sprintf(": --%s took %s as its value", f.Name, config.Quote(value))
 }
 
 // flagsWithoutValue returns those of some flags that have no value.

@@ -81,6 +81,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"drill", "--rate", "99999999999999999999"}, `flag --rate: "99999999999999999999" is out of bounds; limitgate drill --help`},
 	{[]string{"edge", "waf", "--margin", "x", sampleLimits}, `flag --margin: "x" is not a number; write for example 100 or 1.5`},
 	{[]string{"replay", "--limits", sampleLimits, "--compare", "access.log"}, "limitgate replay: the log is missing: --compare took \"access.log\" as its value: limitgate replay --limits"},
+	{[]string{"replay", "--limits", sampleLimits}, "limitgate replay: the log is missing: limitgate replay --limits"},
 	{[]string{"limits", "suggest", "--tenant", "access.log"}, "limits suggest: the log is missing: --tenant took \"access.log\" as its value: limitgate limits suggest"},
 	{[]string{"limits", "suggest", "--sort"}, "limits suggest: the log is missing: limitgate limits suggest"},
 	{[]string{"plan", "--rps", "1 million"}, `plan: flag --rps: "1 million" is not a number: write for example 50000, 50k or 1.5M; limitgate plan --help`},
