@@ -203,7 +203,7 @@ func redisSettings(s *Settings) settings {
 	return settings{
 		{
 			name: "redis.addrs", short: "redis", was: []string{"redis"}, group: groupStore,
-			usage: "nodes of a Redis Cluster, or one Redis, such as redis://HOST:PORT/DATABASE; empty for memory", value: nodes(&s.Redis),
+			usage: "nodes of a Redis Cluster, or one Redis, as redis://HOST:PORT/DATABASE; empty for memory", value: nodes(&s.Redis),
 		},
 		{
 			name: "redis.sentinel", group: groupStore,
