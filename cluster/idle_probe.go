@@ -52,7 +52,7 @@ func (s *Store) probeIdle() {
 // anyRefuses reports whether any master has refused a write, and has not taken one since.
 func (s *Store) anyRefuses() bool {
 	for _, n := range s.top.Load().nodes {
-		if err, _ := n.refuses(); err != nil {
+		if _, err := n.refuses(); err != nil {
 			return true
 		}
 	}
@@ -65,7 +65,7 @@ func (s *Store) probeWrites(ctx context.Context) {
 	defer cancel()
 	var wg sync.WaitGroup
 	for n, key := range s.top.Load().keysOf(writePrefix) {
-		if err, _ := n.refuses(); err == nil || n.breaker.State() != breaker.Closed {
+		if _, err := n.refuses(); err == nil || n.breaker.State() != breaker.Closed {
 			continue
 		}
 		wg.Go(func() {

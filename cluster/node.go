@@ -188,7 +188,7 @@ const refusalQuiet = 5 * time.Second
 
 // reportWrite ends that the node refuses writes, as it has taken one.
 func (n *node) reportWrite() {
-	if err, _ := n.refuses(); err == nil {
+	if _, err := n.refuses(); err == nil {
 		return
 	}
 	n.health.Lock()
@@ -240,17 +240,17 @@ func (n *node) reportHealth(err error) {
 	}
 }
 
-// refuses returns the error of a node that refuses all writes, and has not recovered, and since when it fails, or nil.
-func (n *node) refuses() (err error, since time.Time) {
+// refuses returns since when a node fails that refuses all writes, and has not recovered, and its error; or nil.
+func (n *node) refuses() (since time.Time, err error) {
 	if n.sick.Load() == 0 {
-		return nil, since
+		return since, nil
 	}
 	n.health.Lock()
 	defer n.health.Unlock()
 	if n.refusal == nil {
-		return nil, since
+		return since, nil
 	}
-	return n.refusal, time.Unix(0, n.sick.Load())
+	return time.Unix(0, n.sick.Load()), n.refusal
 }
 
 // failureOf returns the attributes of a line about the failure of a call.

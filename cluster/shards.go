@@ -36,7 +36,7 @@ func (s *Store) Shards() []Shard {
 		for i := range sh.Failures {
 			sh.Failures[i] = n.failures[i].Load()
 		}
-		if err, since := n.refuses(); err != nil && (sh.Err == nil || since.Before(sh.Since)) { // a read that succeeds ends the breaker's
+		if since, err := n.refuses(); err != nil && (sh.Err == nil || since.Before(sh.Since)) { // a read that succeeds ends the breaker's
 			sh.Err, sh.Since = err, since
 		}
 		all = append(all, sh)
