@@ -18,7 +18,7 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	}
 	e := s.h.opts.Limiter.Explain(&s.batch, &req)
 	d, set, r := &e.Decision, e.Set, &s.out
-	r.mapping(11)
+	r.mapping(12)
 	r.pair("allowed", d.Allowed)
 	r.pair("limit_id", d.LimitID())
 	r.pair("limit", d.Limit)
@@ -39,6 +39,7 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	for _, text := range warnings {
 		r.bulk(text)
 	}
+	r.pair("listed", set.Lists(req.Tenant))
 	s.batch.Reset()
 	clear(s.dims)
 	s.dims = s.dims[:0]

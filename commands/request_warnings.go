@@ -31,6 +31,8 @@ func RequestWarnings(req *limit.Request, set *limit.Set, mayUse func(tenant stri
 	}
 	if listed := set.ListedAs(req.Tenant, mayUse); listed != "" {
 		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed; did you mean %s, which has limits of its own?", limit.Quote(req.Tenant), limit.Quote(listed)))
+	} else if near := set.ListedNear(req.Tenant, mayUse); near != "" {
+		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed; did you mean %s?", limit.Quote(req.Tenant), limit.Quote(near)))
 	}
 	var ops []limit.OpUse
 	for _, l := range limits {

@@ -32,6 +32,8 @@ func TestRequestWarnings(t *testing.T) {
 		want        []string
 	}{
 		{"regions", "acme GET 192.0.2.1", nil},
+		{"regions", "acmee GET 192.0.2.1", []string{`tenant "acmee" is not listed; did you mean "acme"?`}},
+		{"regions", "acme7 GET 192.0.2.1", nil},
 		{"regions", "acme GET -", []string{lacks("DIM region", "eu"), lacks("ip", "ip")}},
 		{"regions", "acme POST_x - 1 DIM region us", []string{lacks("DIM user or key", "writes"), lacks("ip", "ip")}},
 		{"regions", "acme - - 1 DIM region eu", nil},

@@ -190,6 +190,10 @@ func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field
 			d.fail(key, plain(field), "the id of a limit belongs here, with its fields: ID: {%s: %s}", key.Value, plain(value.Value))
 			return
 		}
+		if of := resolveAlias(value); isNull(of) || of.Kind == yaml.MappingNode && len(of.Content) == 0 {
+			d.fail(key, plain(field), "what it changes is missing: write %s: {rate: 500/s}, or {mode: \"off\"} for a tenant without that limit", plain(key.Value))
+			return
+		}
 		spec.Overrides = append(spec.Overrides, limit.RuleSpec{Line: key.Line, ID: textOf(key)})
 		mapping(d, &spec.Overrides[len(spec.Overrides)-1], overrideFields, value, field)
 	})
@@ -273,6 +277,10 @@ func readBy(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) 
 }
 
 func readWhen(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
+	if isNull(resolveAlias(n)) {
+		d.fail(n, plain(field), "the value is missing: write one, or remove the line")
+		return
+	}
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		w := limit.WhenSpec{Dim: textOf(key)}
 		if missing := spaceMissing(key, value); missing != "" {

@@ -35,7 +35,7 @@ shared: [{id: ban, action: deny, when: {op: never}}]
 		want []string
 	}{
 		{[]string{"explain", "acme", "pay", "-"}, []string{
-			"tenant acme, plan p, limits version ", "denied, bound by pay\n", "LEFT AFTER IT", " of 1000000", "0 of 1", store.Addr, "lg:t:{acme}",
+			"tenant acme, plan p (the default), limits version ", "denied, bound by pay\n", "LEFT AFTER IT", " of 1000000", "0 of 1", store.Addr, "lg:t:{acme}",
 		}},
 		{[]string{"explain", "acme", "never", "-"}, []string{"denied, bound by ban\n"}},
 		{[]string{"explain", "acme", "-", "-", "2000000"}, []string{"denied for ever, since a cost of 2000000 is more than the limit admits, bound by tenant\n"}},

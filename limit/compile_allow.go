@@ -166,7 +166,8 @@ func (l *Limit) liftsOther(b *Limit) bool {
 
 // warnAllowAll warns of a limit that lifts all limits for all requests of all tenants, or of a plan that has some.
 func (c *compiler) warnAllowAll(l *Limit) {
-	if !l.everyLevel || l.Mode != ModeEnforce || len(l.when) > 0 || l.broken {
+	with, all := l.holdsForAll()
+	if !l.everyLevel || l.Mode != ModeEnforce || !all || l.broken {
 		return
 	}
 	of := "all tenants"
@@ -175,7 +176,7 @@ func (c *compiler) warnAllowAll(l *Limit) {
 			return
 		}
 	}
-	c.warn(l.Line, "action", "%s allows every request of %s, and no limit counts any: say when: with those that it allows", Quote(l.ID), of)
+	c.warn(l.Line, "action", "%s allows every request of %s%s, and no limit counts any: say when: with those that it allows", Quote(l.ID), of, with)
 }
 
 // noteLifted notes that a lifts b too, or notes nothing if there is no b.

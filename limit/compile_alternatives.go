@@ -77,8 +77,7 @@ func (c *compiler) nearTenant(name string) string {
 		return ""
 	}
 	near := Nearest(name, keys(c.tenants))
-	noDigits := strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", "")
-	if noDigits.Replace(near) == noDigits.Replace(name) {
+	if withoutDigits.Replace(near) == withoutDigits.Replace(name) {
 		return ""
 	}
 	return near

@@ -72,10 +72,10 @@ func (c *compiler) addUndecided(l *Limit) {
 	c.undecided = append(c.undecided, l)
 }
 
-// reportUndecided reports the limits without on_error, in one mistake by the strict rules, which demand it, and in one warning
-// mostUndecided bounds the limits that the warning names, which each start of a proxy has.
+// mostUndecided bounds the limits that the warning of reportUndecided names, which each start of a proxy has.
 const mostUndecided = 3
 
+// reportUndecided reports the limits without on_error, in one mistake by the strict rules, which demand it, and in one warning
 // otherwise.
 func (c *compiler) reportUndecided() {
 	if len(c.undecided) == 0 {
@@ -111,14 +111,33 @@ func (c *compiler) reportUndecided() {
 
 // warnDenyAll warns of a limit of a plan, or of all, that denies whatever is asked. For a tenant it is meant.
 func (c *compiler) warnDenyAll(l *Limit) {
-	if l.Action != ActionDeny || l.Mode != ModeEnforce || l.share > 0 || len(l.when)+len(l.by) > 0 || l.broken || l.layer != layerShared && l.layer != layerPlan {
+	with, all := l.holdsForAll()
+	if l.Action != ActionDeny || l.Mode != ModeEnforce || l.share > 0 || !all || len(l.by) > 0 || l.broken || l.layer != layerShared && l.layer != layerPlan {
 		return
 	}
 	of := "all tenants"
 	if l.layer == layerPlan {
 		of = "plan " + l.Plan
 	}
-	c.warn(l.Line, "action", "%s denies every request of %s: say when: with those that it denies", Quote(l.ID), of)
+	c.warn(l.Line, "action", "%s denies every request of %s%s: say when: with those that it denies", Quote(l.ID), of, with)
+}
+
+// holdsForAll reports whether the conditions of l hold for any value, and returns what a request has to have for that, as " with an
+// ip", or "".
+func (l *Limit) holdsForAll() (with string, all bool) {
+	for i := range l.when {
+		switch w := &l.when[i]; {
+		case w.kind == propertyIP && w.net.Bits() == 0 && w.net.Addr().Is4():
+			with += " with an address of IPv4"
+		case w.kind == propertyIP && w.net.Bits() == 0:
+			with += " with an address of IPv6"
+		case w.kind == propertyIP || w.exact || w.prefix != "":
+			return "", false
+		case w.kind != propertyTenant:
+			with += " with " + w.name
+		}
+	}
+	return with, true
 }
 
 // optional returns a dimension of its own by which an enforced limit counts, without which a request that meets its

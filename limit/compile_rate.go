@@ -70,7 +70,7 @@ func (c *compiler) readRate(spec *RuleSpec, l *Limit) bool {
 		return false
 	}
 	if !spec.Rate.Set() {
-		c.fail(spec.Line, "rate", "every limit needs one, COUNT/PERIOD, for example 100/s: to refuse everything say action: deny instead")
+		c.fail(spec.Line, "rate", "every limit needs one, COUNT/PERIOD, for example 100/s: to refuse or to exempt say action: deny or action: allow instead")
 		return false
 	}
 	var err error

@@ -122,7 +122,7 @@ func TestEveryLevelReasons(t *testing.T) {
 		reasons[e.Limit.ID] = e.Reason
 	}
 	for id, want := range map[string]string{
-		"tenant": "office allows what every limit counts", "key": "office allows what every limit counts", "watched": "office allows what every limit counts",
+		"tenant": "lifted by office", "key": "lifted by office", "watched": "lifted by office",
 		"login": "when op: POST /login does not hold", "office": limit.ReasonAllows, "trial": "would pass every level", "banned": limit.ReasonRefuses,
 		"staff": "when user: staff-* does not hold",
 	} {

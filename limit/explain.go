@@ -101,7 +101,7 @@ func consider(l *Limit, req *Request, winner, lifting *Limit, matched []*Limit) 
 		}
 	}
 	if lifting != nil && l.Action == ActionLimit {
-		return false, lifting.ID + " allows what every limit counts"
+		return false, "lifted by " + lifting.ID
 	}
 	if d := l.missing(req); d != nil {
 		switch l.Missing {

@@ -2,11 +2,18 @@ package limit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // maxSpelled is the number of listed tenants up to which ListedAs compares all of them: a client may ask often.
 const maxSpelled = 1000
+
+// minSpelled is the least length of a tenant that ListedNear takes for a misspelling.
+const minSpelled = 4
+
+// withoutDigits removes the digits of a text.
+var withoutDigits = strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", "")
 
 // ListedAs returns the listed tenant that a tenant which is not listed equals but for blanks around it and the case of
 // letters, or "": of several for which may is true the first by name. Of more than maxSpelled listed tenants it finds those in small
@@ -28,6 +35,26 @@ func (s *Set) ListedAs(tenant string, may func(listed string) bool) (first strin
 		}
 	}
 	return first
+}
+
+// ListedNear returns the listed tenant, of those for which may is true, of whose name that of a tenant which is not listed is most likely
+// a misspelling, or "". Of more than maxSpelled listed tenants it finds none.
+func (s *Set) ListedNear(tenant string, may func(listed string) bool) string {
+	if s.Lists(tenant) || s.Tenants() > maxSpelled || len(tenant) < minSpelled {
+		return ""
+	}
+	var names []string
+	for listed := range s.tenants.all() {
+		if may(listed) {
+			names = append(names, listed)
+		}
+	}
+	slices.Sort(names)
+	near := Nearest(tenant, names)
+	if withoutDigits.Replace(near) == withoutDigits.Replace(tenant) { // such as shop-1 and shop-2, which are others
+		return ""
+	}
+	return near
 }
 
 // ListedInSmall returns the listed tenant that a tenant which is not listed becomes without blanks around it, as it is

@@ -63,7 +63,7 @@ func (s *Set) TotalRate() TotalRate {
 
 // whyNoRate returns the reason why no plan bounds the rate of a tenant.
 func (s *Set) whyNoRate() string {
-	const why = "no enforced limit bounds all that a tenant takes in a second, as one by: [tenant] without conditions does that no other replaces or lifts"
+	const why = "no enforced limit bounds all that a tenant takes in a second, such as one by: [tenant] without conditions that no other lifts"
 	for _, name := range keys(s.byPlan) {
 		for _, g := range s.byPlan[name].groups {
 			if l, by := g.inPlace(); l != nil {

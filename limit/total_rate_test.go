@@ -31,7 +31,7 @@ func TestTotalRate(t *testing.T) {
 		"default unheld":    {strings.Replace(head, "free", "open", 1) + plans + "  open: [{id: op, by: [tenant, op], rate: 1/s}]\n", 10, "and some tenants have no limit that holds all their requests"},
 		"few listed":        {head + plans + "tenants: {c: {plan: free, overrides: {t: {rate: 1/s}}}}\n", 10, "the limits of the listed tenants (1)"},
 		"allowed":           {head + "plans: {free: [{id: t, by: [tenant], rate: 1/s}, {id: office, by: [tenant], when: {ip: 10.0.0.0/8}, action: allow}]}\n", 0, `; "t" of plan free does not, as "office" takes its place for some requests`},
-		"nobody held":       {head + "plans: {free: [{id: op, by: [tenant, op], rate: 1/s}]}\n", 0, "no enforced limit bounds all that a tenant takes in a second, as one by: [tenant]"},
+		"nobody held":       {head + "plans: {free: [{id: op, by: [tenant, op], rate: 1/s}]}\n", 0, "no enforced limit bounds all that a tenant takes in a second, such as one by: [tenant]"},
 		"an exception":      {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s}, {id: x, by: [tenant], when: {op: x}, rate: 5/s}]}\n", 15, "plan free"},
 		"a free passage":    {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s}, {id: x, by: [tenant], when: {op: x}, action: allow}]}\n", 0, "no enforced limit"},
 		"replaced":          {head + "plans: {free: [{id: t, by: [tenant], rate: 10/s}, {id: x, by: [tenant, op], when: {op: x}, rate: 500/s, replaces: [t]}]}\n", 10, "plan free admits of one tenant; limits that replace one of these come on top"},

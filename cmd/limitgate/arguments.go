@@ -115,8 +115,10 @@ func commandUnderMeant(word string, all []subcommand) string {
 	for _, c := range all {
 		names = append(names, c.name)
 	}
-	if slices.Contains(names, "lint") && slices.Contains([]string{"check", "validate", "verify", "test"}, word) {
-		return "; did you mean lint?"
+	for meant, words := range map[string][]string{"lint": {"check", "validate", "verify", "test"}, "push": {"apply", "upload", "deploy"}} {
+		if slices.Contains(names, meant) && slices.Contains(words, word) {
+			return "; did you mean " + meant + "?"
+		}
 	}
 	return limit.DidYouMean(word, names)
 }

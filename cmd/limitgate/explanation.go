@@ -15,6 +15,7 @@ import (
 // explanation says which limits one request meets, by a limits file or by a running limitgate.
 type explanation struct {
 	tenant, plan, version string
+	unlisted              bool // the plan is that of tenants that are not listed
 	verdict               string
 	limits                []explainedLimit
 	// running reports that it is of a running limitgate, which knows the units that are left and
@@ -33,7 +34,11 @@ func (x *explanation) print(w io.Writer) {
 	if x.plan == "" {
 		x.plan = "none"
 	}
-	fmt.Fprintf(w, "tenant %s, plan %s, limits version %s\n%s\n", x.tenant, x.plan, x.version, x.verdict)
+	unlisted := ""
+	if x.unlisted {
+		unlisted = " (the default)"
+	}
+	fmt.Fprintf(w, "tenant %s, plan %s%s, limits version %s\n%s\n", x.tenant, x.plan, unlisted, x.version, x.verdict)
 	header := []string{"", "LIMIT", "LEVEL", "RATE", "ALGORITHM", "MODE", "ON_ERROR", "STORE", "LEASE", "WHY"}
 	if x.running {
 		header = append(header, "LEFT AFTER IT", "SOURCE", "NODE")
@@ -170,7 +175,7 @@ func explanationOf(req *limit.Request, x limiter.Explanation, madeUp bool) *expl
 	d := &x.Decision
 	endless := d.RetryAfter == bucket.Never && d.Binding != nil && d.Binding.Action == limit.ActionLimit
 	out := &explanation{
-		tenant: req.Tenant, plan: x.Set.Plan(req.Tenant), version: x.Set.Version,
+		tenant: req.Tenant, plan: x.Set.Plan(req.Tenant), unlisted: !x.Set.Lists(req.Tenant), version: x.Set.Version,
 		verdict: verdictText(d.Allowed, d.LimitID(), endless, req.Cost),
 	}
 	for i := range x.Limits {

@@ -75,7 +75,7 @@ func explanationOfReply(args []string, reply any) *explanation {
 		}
 	}
 	x := &explanation{
-		tenant: fieldText(reply, "tenant"), plan: fieldText(reply, "plan"), version: fieldText(reply, "version"), running: true,
+		tenant: fieldText(reply, "tenant"), plan: fieldText(reply, "plan"), unlisted: fieldText(reply, "listed") == "0", version: fieldText(reply, "version"), running: true,
 		verdict: verdictOfReply(reply, number("retry_after_ms"), cost),
 	}
 	short := func(description string) string {

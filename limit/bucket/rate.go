@@ -67,7 +67,7 @@ func ParseRate(text string) (Rate, error) {
 // shortPeriods are the names of periods that people write in place of units.
 var shortPeriods = map[string]string{
 	"sec": "s", "second": "s", "seconds": "s", "min": "m", "minute": "m", "minutes": "m", "hour": "h", "hours": "h", "days": "d",
-	"week": "7d", "year": "365d", "mo": "month", "mon": "month", "months": "month",
+	"week": "7d", "year": "365d", "y": "365d", "yr": "365d", "years": "365d", "mo": "month", "mon": "month", "months": "month",
 }
 
 func (r *Rate) parsePeriod(period string) error {
