@@ -71,6 +71,7 @@ func (s *Store) probeWrites(ctx context.Context) {
 		wg.Go(func() {
 			switch err := n.client.Set(ctx, key, 1, writeTTL).Err(); {
 			case err == nil:
+				n.breaker.Forget(func(err error) bool { return RefusesWrites(err) != "" })
 				n.reportWrite()
 			case RefusesWrites(err) != "":
 				n.reportHealth(err)

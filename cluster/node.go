@@ -183,7 +183,7 @@ const (
 )
 
 // refusalQuiet is for how long a node that has refused a write has to refuse none until any answered call means that it
-// has recovered: calls that only read succeed meanwhile, and probeIdle writes more often.
+// has recovered: calls that only read succeed meanwhile, and probeWrites writes more often.
 const refusalQuiet = 5 * time.Second
 
 // reportWrite ends that the node refuses writes, as it has taken one.

@@ -82,9 +82,10 @@ func TestRefusedWritesBesideReads(t *testing.T) {
 			t.Fatalf("error %v, the log:\n%s", s.Shards()[0].Err, log)
 		}
 	}
+	askOf(s, limits, "t", 5*time.Second) // the breaker has its error
 	node.CLI(t, "CONFIG", "SET", "maxmemory", "0")
 	redistest.Eventually(t, 10*time.Second, "the recovery, without a call", func() bool {
-		return !failing() && strings.Contains(log.String(), "store recovered")
+		return s.Shards()[0].Err == nil && strings.Contains(log.String(), "store recovered")
 	})
 	if n := strings.Count(log.String(), "store degraded"); n != 1 {
 		t.Errorf("%d lines:\n%s", n, log)

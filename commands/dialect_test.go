@@ -133,10 +133,10 @@ func TestDialectErrors(t *testing.T) {
 		"GCRA k 1 1 1 TOKENS x":        "-ERR TOKENS is not an integer or out of range",
 		"GCRA k 1 1 1 NUM 1":           "-ERR syntax error write TOKENS in front of the number of units",
 		"THROTTLE k 1 1":               "-ERR wrong number of arguments for 'throttle' command THROTTLE key max_burst count_per_period period [quantity]",
-		"THROTTLE k 0 1 1":             "-ERR invalid max_burst it is a whole number from 1",
-		"THROTTLE k 1 x 1":             "-ERR invalid count_per_period it is a whole number from 1",
-		"THROTTLE k 1 1 0":             "-ERR invalid period it is a whole number from 1",
-		"THROTTLE k 1 1 1 -1":          "-ERR invalid quantity it is a whole number from 0",
+		"THROTTLE k 0 1 1":             "-ERR invalid max_burst it is a whole number from 1 to 9223372036854775807",
+		"THROTTLE k 1 x 1":             "-ERR invalid count_per_period it is a whole number from 1 to 9223372036854775807",
+		"THROTTLE k 1 1 0":             "-ERR invalid period it is a whole number from 1 to 9223372036854775807",
+		"THROTTLE k 1 1 1 -1":          "-ERR invalid quantity it is a whole number from 0 to 9223372036854775807",
 	} {
 		if got := newDialect(t).at(0, line); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)

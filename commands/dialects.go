@@ -207,7 +207,7 @@ func (o *inlineLimits) parseThrottle(args [][]byte, req *limit.Request) (errRepl
 			least = 0
 		}
 		if err != nil || v < least {
-			return fmt.Sprintf("ERR invalid %s: it is a whole number from %d", names[i], least)
+			return fmt.Sprintf("ERR invalid %s: it is a whole number from %d to %d", names[i], least, int64(math.MaxInt64))
 		}
 		n[i] = v
 	}

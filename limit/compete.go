@@ -26,7 +26,7 @@ func (l *Limit) Clauses() []Clause {
 }
 
 // Compete returns the limits of each level and group, of which the first enforced one that applies to
-// a request decides, in that order. One that allows at every level is the first of each group. Compete leaves out those
+// a request decides, in that order. One that allows at every level is the first of each group that does not only deny. Compete leaves out those
 // of mode off.
 func Compete(limits []*Limit) [][]*Limit {
 	var groups [][]*Limit
@@ -51,7 +51,9 @@ func Compete(limits []*Limit) [][]*Limit {
 	}
 	for i, g := range groups {
 		slices.SortStableFunc(g, compareTurn)
-		groups[i] = slices.Concat(allowing, g)
+		if slices.ContainsFunc(g, func(l *Limit) bool { return l.Action != ActionDeny }) {
+			groups[i] = slices.Concat(allowing, g)
+		}
 	}
 	return groups
 }

@@ -74,11 +74,21 @@ func (n *allowNote) write(c *compiler) {
 		name += " and " + countOthers(more)
 		lifts, it = "lift the limits of their level and group alone, and what they allow counts for", "they lift"
 	}
-	out := "by"
-	if first.Group != "" {
-		out = "by and group"
+	cure := "leave out by: " + it + " every limit that counts then"
+	switch {
+	case slices.ContainsFunc(n.of, c.liftsBan):
+		cure = "write another one without by, which lifts every limit that counts"
+	case first.Group != "":
+		cure = "leave out by and group: " + it + " every limit that counts then"
 	}
-	c.note(first.Line, "action", "%s %s %s. %s; otherwise leave out %s: %s every limit then", name, lifts, n.counting, c.ifMeant(first), out, it)
+	c.note(first.Line, "action", "%s %s %s. %s; otherwise %s", name, lifts, n.counting, c.ifMeant(first), cure)
+}
+
+// liftsBan reports whether a takes the place of a limit that denies, as one without by does not.
+func (c *compiler) liftsBan(a *Limit) bool {
+	return slices.ContainsFunc(c.set.Limits, func(l *Limit) bool {
+		return l.Action == ActionDeny && l.Mode == ModeEnforce && (l.Plan == a.Plan || l.Plan == "" || a.Plan == "") && takesPlace(a, l)
+	})
 }
 
 // ifMeant says how to leave a limit that allows as it is: replaces names a limit that it lifts. An override has no replaces.
@@ -151,7 +161,7 @@ func (c *compiler) noteAllow(a, b *Limit, level []*Limit) bool {
 		return false
 	}
 	c.notedGroup = true
-	c.note(a.Line, "action", "%s does not allow what %s counts, which is of another group: to allow that too, leave out by, and %[1]s lifts every limit", Quote(a.ID), Quote(b.ID))
+	c.note(a.Line, "action", "%s does not allow what %s counts, which is of another group: to allow that too, write one without by, which lifts every limit that counts", Quote(a.ID), Quote(b.ID))
 	return true
 }
 
@@ -167,7 +177,7 @@ func (l *Limit) liftsOther(b *Limit) bool {
 // warnAllowAll warns of a limit that lifts all limits for all requests of all tenants, or of a plan that has some.
 func (c *compiler) warnAllowAll(l *Limit) {
 	with, all := l.holdsForAll()
-	if !l.everyLevel || l.Mode != ModeEnforce || !all || l.broken {
+	if !l.everyLevel || l.Mode != ModeEnforce || !all || l.broken || l.layer == layerOverride {
 		return
 	}
 	of := "all tenants"

@@ -3,7 +3,6 @@ package limit
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -52,17 +51,36 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 }
 
 // warnMonth warns of an override whose period is a minute where that of its limit is a month, or the other way round: the letter
-// stands for either elsewhere.
+// stands for either elsewhere. It warns once for a limit.
 func (c *compiler) warnMonth(o *RuleSpec, field string, of, l *Limit) {
-	perMinute := func(l *Limit) bool { return strings.HasSuffix(l.Rate.Text, "/m") }
+	const minute = 60e6
+	perMinute := func(l *Limit) bool { return l.Rate.Calendar == bucket.NotCalendar && l.Rate.Period == minute }
 	isMonth := func(l *Limit) bool { return l.Rate.Calendar == bucket.CalendarMonth }
+	rate, err := bucket.ParseRate(o.Rate.Value)
+	text := ""
 	switch {
-	case !o.Rate.Set():
+	case !o.Rate.Set() || err != nil:
 	case isMonth(of) && perMinute(l):
-		c.warn(o.Rate.Line, field+"."+l.ID+".rate", "m is a minute, and %s counts by the month, %s: write %d/month if that is meant", Quote(l.ID), of.Rate.Text, l.Rate.Count)
+		text = fmt.Sprintf("m is a minute, and %s counts by the month, %s: write %d/month if that is meant", Quote(l.ID), of.Rate.Text, rate.Count)
 	case perMinute(of) && isMonth(l):
-		c.warn(o.Rate.Line, field+"."+l.ID+".rate", "%s counts by the minute, %s: write %d/m if that is meant", Quote(l.ID), of.Rate.Text, l.Rate.Count)
+		text = fmt.Sprintf("%s counts by the minute, %s: write %d/m if that is meant", Quote(l.ID), of.Rate.Text, rate.Count)
 	}
+	if text != "" {
+		c.warnOnce([3]string{l.Plan, l.ID, "month"}, o.Rate.Line, field+"."+l.ID+".rate", text)
+	}
+}
+
+// warnOnce warns of an override, unless it has warned of the same: countLifted counts further tenants.
+func (c *compiler) warnOnce(of [3]string, line int, field, text string) {
+	if known := c.lifted[of]; known != nil {
+		known.more++
+		return
+	}
+	if c.lifted == nil {
+		c.lifted = map[[3]string]*lifting{}
+	}
+	c.warn(line, field, "%s", text)
+	c.lifted[of] = &lifting{warning: len(c.warnings) - 1}
 }
 
 // dropRepeated drops, of the mistakes from a number on, those that an overridden limit has too.
@@ -108,15 +126,7 @@ func (c *compiler) warnLifted(tenant *TenantSpec, p *plan, limits []*Limit) {
 			if lost == "" {
 				continue
 			}
-			if known := c.lifted[pair]; known != nil {
-				known.more++
-				continue
-			}
-			if c.lifted == nil {
-				c.lifted = map[[3]string]*lifting{}
-			}
-			c.warn(a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, "the override of %s takes the place of %s too, which then %s: %s", Quote(a.ID), Quote(b.ID), lost, cure)
-			c.lifted[pair] = &lifting{warning: len(c.warnings) - 1}
+			c.warnOnce(pair, a.Line, "tenants."+tenant.Name.Value+".overrides."+a.ID, fmt.Sprintf("the override of %s takes the place of %s too, which then %s: %s", Quote(a.ID), Quote(b.ID), lost, cure))
 		}
 	}
 }

@@ -122,7 +122,7 @@ var lacksSlash = regexp.MustCompile(`^(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) (
 
 // withSlash returns an op of lacksSlash with the slash, or "".
 func withSlash(op string) string {
-	if m := lacksSlash.FindStringSubmatch(op); m != nil {
+	if m := lacksSlash.FindStringSubmatch(op); m != nil && !strings.HasPrefix(m[2], "HTTP/") {
 		return m[1] + " /" + m[2]
 	}
 	return ""

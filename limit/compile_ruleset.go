@@ -123,6 +123,10 @@ func (c *compiler) ruleset(planName string, limits []*Limit, tieLayer int8, line
 			r.off = append(r.off, l)
 			continue
 		}
+		if l.everyLevel {
+			r.allowing = append(r.allowing, l)
+			continue
+		}
 		key := l.groupKey()
 		i, ok := index[key]
 		if !ok {
@@ -131,6 +135,7 @@ func (c *compiler) ruleset(planName string, limits []*Limit, tieLayer int8, line
 			r.groups = append(r.groups, group{slots: l.slots})
 		}
 		r.groups[i].candidates = append(r.groups[i].candidates, l)
+		r.groups[i].denies = r.groups[i].denies || l.Action == ActionDeny
 		if l.share > 0 {
 			r.groups[i].candidates = append(r.groups[i].candidates, l.shadow())
 		}

@@ -23,6 +23,8 @@ plans:
     - {id: jobs, by: [tenant], algorithm: concurrency, slots: 3}
     - {id: watched, by: [tenant, op], rate: 1/s, mode: shadow, group: watched}
     - {id: closed, by: [tenant, op], when: {op: "DELETE /*"}, action: deny}
+    - {id: guarded, by: [tenant], group: guarded, when: {op: "PUT /*"}, action: deny}
+    - {id: puts, by: [tenant, op], group: puts, when: {op: "PUT /*"}, rate: 5/s, replaces: [guarded]}
     - {id: staff, when: {user: "staff-*"}, action: allow}
     - {id: trial, when: {user: "trial-*"}, action: allow, mode: shadow}
   unlimited:
@@ -59,6 +61,8 @@ func TestEveryLevel(t *testing.T) {
 		{"x", "GET /", elsewhere, "trial-1", free},    // in shadow mode
 		{"ops", "GET /", elsewhere, "", ""},
 		{"x", "DELETE /a", office, "", "closed"},
+		{"x", "PUT /a", elsewhere, "", free + " puts"},
+		{"x", "PUT /a", office, "", "guarded"}, // what would replace it is lifted
 		{"evil", "GET /", office, "", "banned"},
 		{"evil", "DELETE /a", office, "staff-1", "closed banned"},
 	} {

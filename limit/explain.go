@@ -61,6 +61,11 @@ func (s *Set) Explain(req *Request) []Considered {
 			}
 		}
 	}
+	for _, l := range rules.allowing {
+		c := Considered{Limit: l}
+		c.Applies, c.Reason = consider(l, req, nil, lifting, b.matched)
+		out = append(out, c)
+	}
 	for _, l := range rules.off {
 		out = append(out, Considered{Limit: l, Reason: "its mode is off"})
 	}
@@ -82,16 +87,6 @@ func (l *Limit) precedence(other *Limit) string {
 		return "it has more exact conditions"
 	}
 	return "its conditions are longer"
-}
-
-// lifting returns an enforced limit that allows req at every level, or nil.
-func (r *ruleset) lifting(req *Request) *Limit {
-	for i := range r.groups {
-		if l := r.groups[i].candidates[0]; l.everyLevel && l.Mode == ModeEnforce && l.applies(req) {
-			return l
-		}
-	}
-	return nil
 }
 
 func consider(l *Limit, req *Request, winner, lifting *Limit, matched []*Limit) (applies bool, reason string) {

@@ -71,35 +71,44 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 // choose fills b.chosen with the limits of rules that apply to req: bans alone, where a limit allows at every level.
 func (b *Buffer) choose(rules *ruleset, req *Request) {
 	b.matched = b.matched[:0]
-	replaced, lifted := false, false
+	replaced, lifted := false, rules.lifting(req) != nil
 	for i := range rules.groups {
-		if rules.groups[i].slots && req.Hold != HoldSlot {
+		g := &rules.groups[i]
+		if g.slots && req.Hold != HoldSlot || lifted && !g.denies {
 			continue
 		}
 		watching := false
-		for _, l := range rules.groups[i].candidates {
+		for _, l := range g.candidates {
 			if watching && l.Mode == ModeShadow || !l.applies(req) {
 				continue
 			}
-			if l.Mode == ModeShadow {
-				// A shadow limit is evaluated beside the enforced one, once for a group.
-				watching = true
+			if l.Action == ActionDeny || l.Action == ActionLimit && !lifted {
 				b.matched = append(b.matched, l)
+			}
+			if l.Mode == ModeShadow {
+				watching = true // it is evaluated beside the enforced one, once for a group
 				continue
 			}
-			if l.Action != ActionAllow {
-				b.matched = append(b.matched, l)
-			}
-			replaced, lifted = replaced || len(l.Replaces) > 0, lifted || l.everyLevel
+			replaced = replaced || len(l.Replaces) > 0
 			break
 		}
 	}
 	b.chosen = b.chosen[:0]
 	for _, l := range b.matched {
-		if (!lifted || l.Action == ActionDeny) && (!replaced || replacedBy(l, b.matched) == nil) {
+		if !replaced || replacedBy(l, b.matched) == nil {
 			b.chosen = append(b.chosen, l)
 		}
 	}
+}
+
+// lifting returns an enforced limit that allows req at every level, or nil.
+func (r *ruleset) lifting(req *Request) *Limit {
+	for _, l := range r.allowing {
+		if l.Mode == ModeEnforce && l.matches(req) {
+			return l
+		}
+	}
+	return nil
 }
 
 // applies reports whether req matches every condition of l, has its dimensions or l has a rule for

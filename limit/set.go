@@ -67,13 +67,16 @@ func (s *Set) Undeclared(req *Request) iter.Seq[string] {
 type ruleset struct {
 	plan   string
 	groups []group
-	off    []*Limit // of mode off, for Explain
+	// allowing are the limits that allow at every level, which compete with none.
+	allowing []*Limit
+	off      []*Limit // of mode off, for Explain
 }
 
 // group holds the limits of one level that compete, the most specific first.
 type group struct {
 	candidates []*Limit
 	slots      bool // they count slots, and apply only to requests that hold slots
+	denies     bool // some of them deny
 }
 
 func (s *Set) rules(tenant string) *ruleset {
@@ -115,6 +118,25 @@ func (s *Set) CountsTenant(tenant string) bool {
 }
 
 func keepsOwn(l *Limit) bool { return l.byTenant && l.Action == ActionLimit }
+
+// LimitsOfPlan returns the limits of the tenants of a plan that override none, by Limit.Order; of "" those of tenants
+// without a plan.
+func (s *Set) LimitsOfPlan(plan string) []*Limit {
+	r := s.byPlan[plan]
+	if r == nil {
+		r = s.defaultPlan
+	}
+	return r.sorted()
+}
+
+// Overrides reports whether a tenant overrides limits of its plan, or is on trial.
+func (s *Set) Overrides(tenant string) bool {
+	r := s.rules(tenant)
+	return r != s.defaultPlan && r != s.byPlan[r.plan]
+}
+
+// Lifts reports whether a limit allows a request at every level.
+func (s *Set) Lifts(req *Request) bool { return s.rules(req.Tenant).lifting(req) != nil }
 
 // Plans returns the number of plans.
 func (s *Set) Plans() int { return len(s.byPlan) }
@@ -168,7 +190,7 @@ func (r *ruleset) limits() []*Limit {
 			}
 		}
 	}
-	return append(all, r.off...)
+	return append(append(all, r.allowing...), r.off...)
 }
 
 // LimitByID returns the first limit by Limit.Order that has the id, or nil.

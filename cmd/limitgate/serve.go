@@ -160,7 +160,7 @@ func missingFlag(arg string) string {
 	if _, port, err := net.SplitHostPort(arg); err == nil && port != "" {
 		return "; nodes are one list with commas: --redis HOST:PORT,HOST:PORT"
 	}
-	if _, err := time.ParseDuration("1" + arg); err == nil {
+	if _, err := time.ParseDuration("1" + arg); err == nil && (arg[0] < '0' || arg[0] > '9') {
 		return ": a time is a number and a unit without a blank, such as 10" + arg
 	}
 	if on, known := switchWords[strings.ToLower(arg)]; known {

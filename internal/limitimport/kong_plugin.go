@@ -105,7 +105,14 @@ func advancedRates(config *yaml.Node) string {
 	if scalar(config, "window_type") == "fixed" {
 		algorithm = "fixed_window"
 	}
-	return ", " + strings.Join(rates, " and ") + ", with algorithm: " + algorithm + " and a group for each but the first"
+	text := ", " + strings.Join(rates, " and ")
+	if more := len(counts) - len(rates); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if text += ", with algorithm: " + algorithm; len(counts) > 1 {
+		text += " and a group for each but the first"
+	}
+	return text
 }
 
 // accept reports whether a plugin is imported. It counts plugins that limit, and remarks on those that are not.

@@ -31,7 +31,7 @@ type planNeeds struct {
 
 	unsent []unsentNeed    // of the enforced limits that need a dimension, but for those that are decided
 	looked int             // requests that were compared with these
-	sent   map[string]bool // the dimensions that these have, of those that limits use
+	sent   map[string]bool // the dimensions that these have, of those that unsent uses
 }
 
 // unsentNeed counts the requests that a limit is for, and that lack the dimension which it needs.
@@ -40,10 +40,10 @@ type unsentNeed struct {
 	lacking int
 }
 
-// needsOf returns the counts of the plan of a request, or nil if there are too many plans, or it carries limits of its own.
-// The caller holds mu.
+// needsOf returns the counts of the plan of a request, or nil if there are too many plans, or other limits than those of
+// the plan are for the request. The caller holds mu.
 func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds {
-	if req.Bypass || req.CarriesLimits() {
+	if req.Bypass || req.CarriesLimits() || set.Overrides(req.Tenant) {
 		return nil
 	}
 	s.use(set)
@@ -52,7 +52,7 @@ func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds
 	if needs != nil || len(s.needs) == sampledPlans {
 		return needs
 	}
-	limits := set.TenantLimits(req.Tenant)
+	limits := set.LimitsOfPlan(plan)
 	needs = &planNeeds{decided: !allNeedMore(limits), sent: map[string]bool{}}
 	for _, l := range limits {
 		if l.Mode == limit.ModeEnforce && l.Action != limit.ActionAllow && l.NeedsMore() && !l.HoldsSlots() && len(needs.unsent) < unsentLimits {
@@ -105,14 +105,15 @@ func (s *sampledRequests) unsentOf(set *limit.Set, req *limit.Request) (unsent [
 	}
 	defer s.mu.Unlock()
 	needs := s.needsOf(set, req)
-	if needs == nil || len(needs.unsent) == 0 || needs.looked == unsentLooked {
+	if needs == nil || len(needs.unsent) == 0 || needs.looked == unsentLooked || set.Lifts(req) {
 		return nil
 	}
 	needs.looked++
-	used := set.Dims()[:min(len(set.Dims()), sampledUsed)]
 	for i := range req.Dims {
-		if at, found := slices.BinarySearch(used, req.Dims[i].Name); found {
-			needs.sent[used[at]] = true
+		name := req.Dims[i].Name
+		uses := func(n unsentNeed) bool { return n.limit.UsesDim(name) }
+		if !needs.sent[name] && slices.ContainsFunc(needs.unsent, uses) {
+			needs.sent[strings.Clone(name)] = true // it may alias a command
 		}
 	}
 	for i := range needs.unsent {

@@ -149,9 +149,10 @@ version: 1
 default_plan: free
 plans:
   free: [{id: rps, by: [tenant], rate: 100000/s}, {id: login, by: [tenant, user], when: {op: "POST /login"}, rate: 5/m}]
+  own: [{id: name, by: [tenant, name], rate: 20/s}, {id: any, by: [tenant], rate: 9/s}]
   pro: [{id: user, by: [tenant, user], rate: 20/s}, {id: all, by: [tenant], rate: 9/s}, {id: eu, by: [tenant], group: eu, when: {region: eu}, rate: 9/s}]
-tenants: {initech: {plan: pro}}
-shared: [{id: device, by: [device], rate: 9/s}]
+tenants: {initech: {plan: pro}, other: {plan: own}, acme: {plan: own, overrides: {name: {mode: "off"}}}}
+shared: [{id: device, by: [device], rate: 9/s}, {id: office, when: {ip: 198.51.100.0/24}, action: allow}]
 `), limit.CompileOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -179,6 +180,8 @@ shared: [{id: device, by: [device], rate: 9/s}]
 	of := pro
 	of.Dims = []limit.Dim{{Name: "region", Value: "us"}}
 	look(2*unsentRequests, limit.Request{Tenant: "x", Op: "POST /login", Cost: 1, Bypass: true})
+	look(2*unsentRequests, limit.Request{Tenant: "x", Op: "POST /login", Cost: 1, Addr: netip.MustParseAddr("198.51.100.7")})
+	look(2*unsentRequests, limit.Request{Tenant: "acme", Op: "GET /a", Cost: 1})
 	look(2*unsentRequests, limit.Request{Tenant: "x", Cost: 1, Inline: new(limit.Limit)})
 	look(1, of)
 	look(unsentRequests-1, others)
@@ -187,6 +190,7 @@ shared: [{id: device, by: [device], rate: 9/s}]
 	look(unsentRequests-1, login)
 	look(1, login, "dimension=user limit=login plan=free")
 	look(unsentRequests, pro)
+	look(unsentRequests, limit.Request{Tenant: "other", Op: "GET /a", Cost: 1}, "dimension=name limit=name plan=own")
 }
 
 // TestSampledLines: each misspelled name has a line, up to a number of them.
