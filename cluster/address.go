@@ -249,6 +249,9 @@ func explainRefusal(err error) string {
 		return ""
 	}
 	text := reply.Error()
+	if lacksScripts(text) {
+		return "it knows no SCRIPT LOAD or no EVALSHA, by which everything is decided: allow both on every node, or use a Redis that has them"
+	}
 	switch word, _, _ := strings.Cut(text, " "); word {
 	case "NOAUTH":
 		return "it requires a password: set --redis-password-file, and --redis-user unless it is that of the default user (NOAUTH)"

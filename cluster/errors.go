@@ -67,7 +67,7 @@ const (
 	KindOOM                          // out of memory
 	KindBusy                         // BUSY: the node runs a script
 	KindNoReplicas                   // NOREPLICAS
-	KindAuth                         // NOAUTH, WRONGPASS, NOPERM
+	KindAuth                         // NOAUTH, WRONGPASS, NOPERM, and a node without scripts
 	KindWrongType                    // a value of another program under a key of ours
 	KindFormat                       // a value that is not a bucket, or a later format
 	KindRole                         // the node is not a master
@@ -158,6 +158,13 @@ var insideScript = []struct {
 	{"executing the script can't", KindAuth},
 }
 
+// lacksScripts reports whether an error reply is that of a node without EVALSHA or SCRIPT: they were renamed, or it is a proxy that
+// has none.
+func lacksScripts(text string) bool {
+	name, _, _ := strings.Cut(strings.ToUpper(text), ",") // the arguments follow
+	return strings.HasPrefix(name, "ERR UNKNOWN COMMAND") && (strings.Contains(name, "EVALSHA") || strings.Contains(name, "SCRIPT"))
+}
+
 // kindOfReply classifies an error reply.
 func kindOfReply(text string) ErrorKind {
 	if _, inner, ok := strings.Cut(text, ": -"); ok { // the wording of Redis 6 for a failure inside a script
@@ -169,6 +176,9 @@ func kindOfReply(text string) ErrorKind {
 	}
 	if k, ok := prefixes[word]; ok {
 		return k
+	}
+	if lacksScripts(text) {
+		return KindAuth
 	}
 	for _, inside := range insideScript {
 		if strings.Contains(text, inside.part) {

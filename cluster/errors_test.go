@@ -35,6 +35,9 @@ func TestKindOfNoConnection(t *testing.T) {
 func TestExplainRefusal(t *testing.T) {
 	const all = "; docs/redis-acl.md has all the rights that it needs ("
 	for reply, want := range map[string]string{
+		"ERR unknown command 'EVALSHA', with args beginning with: 'ae47' '1' ":                      "it knows no SCRIPT LOAD or no EVALSHA, by which everything is decided: allow both on every node, or use a Redis that has them",
+		"ERR unknown command `script`, with args beginning with: `LOAD`, `local x`, ":               "it knows no SCRIPT LOAD or no EVALSHA, by which everything is decided: allow both on every node, or use a Redis that has them",
+		"ERR unknown command 'FOO', with args beginning with: 'SCRIPT' ":                            "",
 		"NOAUTH Authentication required.":                                                           "it requires a password: set --redis-password-file, and --redis-user unless it is that of the default user (NOAUTH)",
 		"WRONGPASS invalid username-password pair or user is disabled.":                             "WRONGPASS invalid username-password pair or user is disabled.: check --redis-user and the file of --redis-password-file",
 		"NOPERM this user has no permissions to run the 'set' command or its subcommand":            "the user lacks +set: add it to the user on every node" + all,
