@@ -168,6 +168,8 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 	case isNull(n):
 	case n.Kind == yaml.MappingNode && tenantKeys[name.Value] && len(n.Content) > 0 && !isTenant(n):
 		d.fail(&yaml.Node{Line: name.Line}, field, "it belongs to a tenant: indent it below the name of one, TENANT: {%s: {ID: {rate: 500/s}}}", name.Value)
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && d.doc.Where == nil && strings.Contains(n.Value, ":"):
+		d.fail(n, field, "the quotes make it a text: write %s without quotes around it", quotedTenant(n.Value))
 	case n.Kind == yaml.ScalarNode && brokenJSON(n.Value) != "":
 		d.fail(n, field, "%s", brokenJSON(n.Value))
 	case n.Kind == yaml.ScalarNode && tenantKeys[name.Value]:
@@ -178,6 +180,14 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 		mapping(d, &d.tenant, tenantFields, n, field)
 	}
 	return &d.tenant
+}
+
+// quotedTenant returns the fields of a tenant that stand in quotes, in braces.
+func quotedTenant(text string) string {
+	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "{") {
+		text = "{" + text + "}"
+	}
+	return plain(text)
 }
 
 func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field string) {
@@ -226,7 +236,7 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		}
 		at := field + "[" + strconv.Itoa(i) + "]"
 		if item.Kind == yaml.ScalarNode && !isNull(item) {
-			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", plain(item.Value))
+			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", plain(strings.TrimPrefix(item.Value, includeKey+" ")))
 			continue
 		}
 		if isInclude(item) { // those of a file are replaced already

@@ -63,7 +63,7 @@ limits that it loosens, then item by item the plans, all that is shared and the 
 that was shown. A file that removes the default plan, a shared limit, several plans or all
 limits of one, or more than a tenth of the tenants or 100 of them is written only if
 --removes names the number that it says.`},
-	{"pull", `pull prints the table as a file.`},
+	{"pull", `pull prints the table as a file. It exits with 1 if proxies cannot use an item of it.`},
 	{"history", `history prints a line for each change of one item, the newest last, as the audit
 has them; limitgate audit prints them whole.`},
 	{"rollback", `rollback makes one item what it was at a version.`},

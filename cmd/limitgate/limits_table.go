@@ -268,6 +268,10 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	}
 	if len(parts) > 0 {
 		_, _ = env.stdout.Write(content)
+		if err := t.compiles(parts); err != nil {
+			printMistakes(env.stderr, "limitgate limits pull: "+t.name+" has items that proxies cannot use:", err)
+			return exitError
+		}
 	}
 	return exitOK
 }

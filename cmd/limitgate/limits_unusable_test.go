@@ -72,7 +72,8 @@ func TestMistakesOfItems(t *testing.T) {
 			t.Errorf("%s lacks %s", errs, want)
 		}
 	}
-	if out, _, _ := command("limits", "pull", testTable); !strings.Contains(out, "# TENNANT#acme: proxies ignore the item by its key") {
-		t.Error(out)
+	out, errs, code := command("limits", "pull", testTable)
+	if !strings.Contains(out, "# TENNANT#acme: proxies ignore the item by its key") || !strings.Contains(out, "1/y") || !strings.Contains(errs, `  dynamodb://limits: TENANT#acme, override of "tenant": rate: "1/y": `) || code != exitError {
+		t.Errorf("pull: exit %d: %s%s", code, out, errs)
 	}
 }
