@@ -168,7 +168,7 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 	case isNull(n):
 	case n.Kind == yaml.MappingNode && tenantKeys[name.Value] && len(n.Content) > 0 && !isTenant(n):
 		d.fail(&yaml.Node{Line: name.Line}, field, "it belongs to a tenant: indent it below the name of one, TENANT: {%s: {ID: {rate: 500/s}}}", name.Value)
-	case n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && d.doc.Where == nil && strings.Contains(n.Value, ":"):
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && d.isFile() && strings.Contains(n.Value, ":"):
 		d.fail(n, field, "the quotes make it a text: write %s without quotes around it", quotedTenant(n.Value))
 	case n.Kind == yaml.ScalarNode && brokenJSON(n.Value) != "":
 		d.fail(n, field, "%s", brokenJSON(n.Value))
@@ -181,6 +181,9 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 	}
 	return &d.tenant
 }
+
+// isFile reports whether the limits are those of a file, and not of a table, whose items no person writes by hand.
+func (d *limitsDecoder) isFile() bool { return d.doc.Where == nil }
 
 // quotedTenant returns the fields of a tenant that stand in quotes, in braces.
 func quotedTenant(text string) string {
@@ -200,7 +203,7 @@ func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field
 			d.fail(key, plain(field), "the id of a limit belongs here, with its fields: ID: {%s: %s}", key.Value, plain(value.Value))
 			return
 		}
-		if of := resolveAlias(value); isNull(of) || of.Kind == yaml.MappingNode && len(of.Content) == 0 {
+		if of := resolveAlias(value); d.isFile() && (isNull(of) || of.Kind == yaml.MappingNode && len(of.Content) == 0) {
 			d.fail(key, plain(field), "what it changes is missing: write %s: {rate: 500/s}, or {mode: \"off\"} for a tenant without that limit", plain(key.Value))
 			return
 		}
@@ -287,7 +290,7 @@ func readBy(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) 
 }
 
 func readWhen(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string) {
-	if isNull(resolveAlias(n)) {
+	if d.isFile() && isNull(resolveAlias(n)) {
 		d.fail(n, plain(field), "the value is missing: write one, or remove the line")
 		return
 	}

@@ -192,3 +192,16 @@ func TestPartLinesBeside(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyValuesOfItems: an item of a table may have an override without content, and null for no condition, which are mistakes of a
+// file: proxies go on with what was pushed once.
+func TestEmptyValuesOfItems(t *testing.T) {
+	parts := map[string]json.RawMessage{
+		table.KeyShared: json.RawMessage(`{"version":1,"default_plan":"free"}`),
+		"PLAN#free":     json.RawMessage(`[{"id":"tenant","by":["tenant"],"when":null,"rate":"1/s"}]`),
+		"TENANT#acme":   json.RawMessage(`{"overrides":{"tenant":{}}}`),
+	}
+	if _, _, err := CompileParts("t", parts, limit.CompileOptions{}); err != nil {
+		t.Error(err)
+	}
+}
