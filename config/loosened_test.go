@@ -13,6 +13,7 @@ func TestLoosenedEveryLevel(t *testing.T) {
 	for _, c := range []struct{ before, after, want string }{
 		{ip, every, "pass may admit more: by ip -> every level"},
 		{every, ip, ""},
+		{strings.Replace(ip, "[ip]", "[]", 1), every, "pass may admit more: by none -> every level"},
 		{every, every, ""},
 		{every, "", ""},
 		{every, strings.Replace(every, "/24", "/25", 1), ""},
