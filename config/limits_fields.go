@@ -182,7 +182,7 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 	return &d.tenant
 }
 
-// isFile reports whether the limits are those of a file, and not of a table, whose items no person writes by hand.
+// isFile reports whether the limits are those of a file. An item of a table that an earlier release took stays in force.
 func (d *limitsDecoder) isFile() bool { return d.doc.Where == nil }
 
 // quotedTenant returns the fields of a tenant that stand in quotes, in braces.
