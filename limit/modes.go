@@ -29,7 +29,7 @@ type Action uint8
 const (
 	ActionLimit Action = iota // counts them against a rate
 	ActionDeny                // denies them
-	ActionAllow               // exempts them from the other limits of its level
+	ActionAllow               // exempts them from the other limits of its level, or without by from all that count
 )
 
 // String returns the name used in limits files; a counting limit has none.

@@ -49,7 +49,7 @@ const topicTimeout = 5 * time.Second
 func (t *Topic) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
-	_, err := t.client.ListSubscriptionsByTopic(ctx, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn}) // the sweeper may do this, too
+	_, err := t.client.ListSubscriptionsByTopic(ctx, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn}) // a right that the sweeper needs anyway
 	if missing := (*types.NotFoundException)(nil); !errors.As(err, &missing) {
 		return nil
 	}
