@@ -32,7 +32,7 @@ variables of the environment, and the settings file that --config or LIMITGATE_C
 as serve reads them, and PROMETHEUS_ADDR, as envoy does. A host such as 0.0.0.0 means this machine. If those settings have a
 certificate, it asks by TLS and does not verify it, since it is this machine's own.
 
-It prints a line, with the error while the store is out or the limits are stale, and exits
+It prints a line, with the error while the store fails or the limits are stale, and exits
 with 0 when the limitgate is ready, 1 when it is not or cannot be asked, and with 64 when
 the arguments are wrong.`
 
@@ -174,19 +174,45 @@ type readinessBody struct {
 	RLS    string `json:"rls_error"`
 	Store  string `json:"store"`
 	Fault  string `json:"store_error"`
-	Shards []struct {
-		Addr    string `json:"addr"`
-		Breaker string `json:"breaker"`
-		Error   string `json:"error"`
-	} `json:"shards"`
+	Shards []shardBody `json:"shards"`
+}
+
+// shardBody is what health reads of a master in the body of /readyz.
+type shardBody struct {
+	Addr    string `json:"addr"`
+	Breaker string `json:"breaker"`
+	Error   string `json:"error"`
+}
+
+// isOpen reports whether the breaker is not closed.
+func (s *shardBody) isOpen() bool { return s.Breaker != "" && s.Breaker != breaker.Closed.String() }
+
+// failedCalls returns to which masters with a closed breaker calls have failed, with the error, or "". A master without
+// memory has a closed breaker where calls only read.
+func (r *readinessBody) failedCalls() string {
+	failed, first := 0, shardBody{}
+	for _, sh := range r.Shards {
+		if sh.isOpen() || sh.Error == "" {
+			continue
+		}
+		if failed++; failed == 1 {
+			first = sh
+		}
+	}
+	switch failed {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s have failed: %s", first.Addr, first.Error)
+	}
+	return fmt.Sprintf("%d of %d nodes have failed: %s: %s", failed, len(r.Shards), first.Addr, first.Error)
 }
 
 // storeFault returns what the backstop decides in place of the store, with the error, or "" if it decides nothing.
 func (r *readinessBody) storeFault() string {
 	failing, first := 0, ""
 	for _, sh := range r.Shards {
-		isOpen := sh.Breaker != "" && sh.Breaker != breaker.Closed.String()
-		if !isOpen && (r.Fault == "" || sh.Error == "") {
+		if !sh.isOpen() && (r.Fault == "" || sh.Error == "") {
 			continue
 		}
 		if failing++; failing == 1 {
@@ -222,6 +248,8 @@ func (r *readinessBody) line() string {
 	}
 	if fault := r.storeFault(); fault != "" {
 		but = fmt.Sprintf(", but the backstop decides %.512s; ", table.Printable(fault))
+	} else if failed := r.failedCalls(); failed != "" {
+		but = fmt.Sprintf(", but calls to %.512s; ", table.Printable(failed))
 	}
 	return fmt.Sprintf("ready%s%s, store %.256s", but, limits, table.Printable(r.Store))
 }
