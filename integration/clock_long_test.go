@@ -100,7 +100,7 @@ func (s *site) off(offset time.Duration, args ...string) *exec.Cmd {
 // planeOff starts a control plane with a skewed clock.
 func (s *site) planeOff(offset time.Duration, flags ...string) *proxy {
 	s.tb.Helper()
-	p, _ := launch(s.tb, s.off(offset, append([]string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}, flags...)...), publishing)
+	p, _ := launch(s.tb, s.off(offset, append([]string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}, flags...)...), planeStarted)
 	return p
 }
 

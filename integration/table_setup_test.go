@@ -118,7 +118,7 @@ func (s *tableScene) plane() *proxy {
 	if s.planeEnv != nil {
 		cmd.Env = append(cmd.Env, s.planeEnv()...)
 	}
-	p, _ := launch(s.tb, cmd, publishing)
+	p, _ := launch(s.tb, cmd, planeStarted)
 	return p
 }
 

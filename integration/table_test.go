@@ -97,13 +97,13 @@ func (s *site) push(file, actor string, flags ...string) {
 	}
 }
 
-var publishing = regexp.MustCompile(`msg="publishing changes"`)
+var planeStarted = regexp.MustCompile(`msg="control plane started"`)
 
 // controlPlane starts a control plane.
 func (s *site) controlPlane(flags ...string) *proxy {
 	s.tb.Helper()
 	args := []string{"controlplane", "--table", "limits", "--topic", s.topic, "--leases", "leases"}
-	p, _ := launch(s.tb, s.command(append(args, flags...)...), publishing)
+	p, _ := launch(s.tb, s.command(append(args, flags...)...), planeStarted)
 	return p
 }
 

@@ -157,7 +157,9 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 		return nil, fmt.Errorf("--topic: %w", err)
 	}
 	p.addRelay(ctx)
-	p.addDigests()
+	if err := p.addDigests(ctx); err != nil {
+		return nil, err
+	}
 	p.addSweeper()
 	if o.bucket != "" {
 		if err := p.addAudit(ctx); err != nil {
@@ -179,7 +181,7 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 			return nil, err
 		}
 	}
-	log.Info("publishing changes", "table", o.table, "topic", o.topic, "audit", o.bucket, "cells", o.cells)
+	log.Info("control plane started", "table", o.table, "topic", o.topic, "leases", o.leases, "audit", o.bucket, "cells", o.cells)
 	return p, nil
 }
 
@@ -197,10 +199,14 @@ func (p *plane) addRelay(ctx context.Context) {
 	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
 }
 
-func (p *plane) addDigests() {
+func (p *plane) addDigests(ctx context.Context) error {
 	alone, release := p.alone("digest")
+	if _, err := alone(ctx); err != nil {
+		return fmt.Errorf("--leases: %w", err)
+	}
 	digests := controlplane.Digests{Table: p.limits, Publish: dynamo.NewTopic(p.aws, p.options.topic), HoldsLock: alone, Log: p.log}
 	p.parts, p.release = append(p.parts, digests.Run), append(p.release, release)
+	return nil
 }
 
 // alone returns two functions: one takes or renews the lock of a use that only one

@@ -1,0 +1,35 @@
+package integration
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestControlPlaneStart: a control plane does not start without its topic or its table of leases, and a second one logs that it
+// stands by, until the first one has ended.
+func TestControlPlaneStart(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, row := range []struct{ topic, leases, want string }{
+		{s.topic + "-other", "leases", "--topic: "},
+		{s.topic, "nolease", "--leases: take lease in nolease: "},
+	} {
+		stdout, stderr, code := runCommand(t, nil, s.command("controlplane", "--table", "limits", "--topic", row.topic, "--leases", row.leases))
+		if code != 1 || !strings.Contains(stderr, row.want) || strings.Contains(stderr, "publishing changes") {
+			t.Errorf("exit %d: %s%s, without %q", code, stdout, stderr, row.want)
+		}
+	}
+	const publishes, standsBy = `msg="publishing changes"`, `msg="standing by while another control plane publishes changes"`
+	first := s.controlPlane()
+	eventually(t, "the first one publishes", func() bool { return strings.Contains(first.output(), publishes) })
+	second := s.controlPlane()
+	eventually(t, "the second one stands by", func() bool { return strings.Contains(second.output(), standsBy) })
+	if strings.Contains(second.output(), publishes) {
+		t.Errorf("both publish:\n%s", second.output())
+	}
+	if err := first.stop(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the second one publishes", func() bool { return strings.Contains(second.output(), publishes) })
+}
