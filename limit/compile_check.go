@@ -329,6 +329,9 @@ func (s *Set) ExpectedKeys() []Expect {
 		default:
 			e.Text = "one key per " + l.byText()
 		}
+		if l.slots {
+			e.Text += ", for RL.ACQUIRE alone"
+		}
 		out = append(out, e)
 	}
 	return out

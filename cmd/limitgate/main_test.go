@@ -69,7 +69,7 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// TestExplainPlaces: lint and explain show no key for a limit that is kept in the proxy.
+// TestExplainPlaces: lint and explain show no key for a limit that is kept in the proxy, and lint the command of slots.
 // Explain shows leases, and with the secret it shows keys with hashed addresses as a
 // store has them.
 func TestExplainPlaces(t *testing.T) {
@@ -82,6 +82,7 @@ plans:
   p:
     - {id: near, by: [tenant], rate: 8/h, store: local}
     - {id: ahead, by: [tenant, op], rate: 1000/h, lease: auto}
+    - {id: held, by: [tenant], algorithm: concurrency, slots: 2}
 shared: [{id: ip, by: [ip], rate: 1000/m}]
 `
 	for path, text := range map[string]string{limits: content, secret: "sixteen bytes or more of it"} {
@@ -89,7 +90,7 @@ shared: [{id: ip, by: [ip], rate: 1000/m}]
 			t.Fatal(err)
 		}
 	}
-	if out, errs, code := command("limits", "lint", limits); code != exitOK || !strings.Contains(out, "near   plan p  none, kept in the proxy\n") {
+	if out, errs, code := command("limits", "lint", limits); code != exitOK || !strings.Contains(out, "near   plan p  none, kept in the proxy\n") || !strings.Contains(out, "held   plan p  one key per tenant, for RL.ACQUIRE alone\n") {
 		t.Errorf("lint: exit %d: %s%s", code, out, errs)
 	}
 	ask := []string{limits, "t", "o", "203.0.113.7"}

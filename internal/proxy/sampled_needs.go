@@ -14,8 +14,8 @@ const (
 	// of a plan whose requests are: each comparison is part of a decision.
 	comparedRequests = 1000
 	comparedLimits   = 64
-	// unsentRequests is how many requests that a limit is for lack a dimension that it needs, and none has it, before that has a
-	// line. unsentLimits bounds such limits of a plan, and unsentLooked the requests of a plan that are compared with them.
+	// unsentRequests is how many requests that a limit is for lack a dimension or a slot that it needs, and none has it, before
+	// that has a line. unsentLimits bounds such limits of a plan, and unsentLooked the requests of a plan that are compared with them.
 	unsentRequests = 1000
 	unsentLimits   = 16
 	unsentLooked   = 50_000
@@ -29,12 +29,12 @@ type planNeeds struct {
 	lacking int  // requests that met none for want of that
 	others  int  // those that met none for another reason
 
-	unsent []unsentNeed    // of the enforced limits that need a dimension, but for those that are decided
+	unsent []unsentNeed    // of the enforced limits that need a dimension or a slot, but for those that are decided
 	looked int             // requests that were compared with these
-	sent   map[string]bool // the dimensions that these have, of those that unsent uses
+	sent   map[string]bool // the dimensions that these have, of those that unsent uses, and "" for a slot
 }
 
-// unsentNeed counts the requests that a limit is for, and that lack the dimension which it needs.
+// unsentNeed counts the requests that a limit is for, and that lack the dimension or the slot which it needs.
 type unsentNeed struct {
 	limit   *limit.Limit
 	lacking int
@@ -55,7 +55,7 @@ func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds
 	limits := set.LimitsOfPlan(plan)
 	needs = &planNeeds{decided: !allNeedMore(limits), sent: map[string]bool{}}
 	for _, l := range limits {
-		if l.Mode == limit.ModeEnforce && l.Action != limit.ActionAllow && l.NeedsMore() && !l.HoldsSlots() && len(needs.unsent) < unsentLimits {
+		if l.Mode == limit.ModeEnforce && l.Action != limit.ActionAllow && l.NeedsMore() && len(needs.unsent) < unsentLimits {
 			needs.unsent = append(needs.unsent, unsentNeed{limit: l})
 		}
 	}
@@ -97,8 +97,8 @@ func allNeedMore(limits []*limit.Limit) bool {
 		!slices.ContainsFunc(limits, func(l *limit.Limit) bool { return isOn(l) && !l.NeedsMore() })
 }
 
-// unsentOf returns the limits that have been for unsentRequests requests of a plan with this one, each with the dimension that it
-// needs and none of them has. It returns none also if another decision compares at the moment.
+// unsentOf returns the limits that have been for unsentRequests requests of a plan with this one, each with the dimension or the
+// slot that it needs and none of them has. It returns none also if another decision compares at the moment.
 func (s *sampledRequests) unsentOf(set *limit.Set, req *limit.Request) (unsent []limit.Unmet) {
 	if !s.mu.TryLock() {
 		return nil
@@ -109,6 +109,9 @@ func (s *sampledRequests) unsentOf(set *limit.Set, req *limit.Request) (unsent [
 		return nil
 	}
 	needs.looked++
+	if req.Hold == limit.HoldSlot {
+		needs.sent[""] = true
+	}
 	for i := range req.Dims {
 		name := req.Dims[i].Name
 		uses := func(n unsentNeed) bool { return n.limit.UsesDim(name) }
@@ -119,7 +122,8 @@ func (s *sampledRequests) unsentOf(set *limit.Set, req *limit.Request) (unsent [
 	for i := range needs.unsent {
 		n := &needs.unsent[i]
 		dim := n.limit.Lacks(req)
-		if dim == "" || strings.Contains(dim, "|") { // callers without any of a chain are often meant to be
+		// Callers without any dimension of a chain are often meant to be.
+		if n.limit.HoldsSlots() && !n.limit.LacksSlot(req) || !n.limit.HoldsSlots() && (dim == "" || strings.Contains(dim, "|")) {
 			continue
 		}
 		if n.lacking++; n.lacking == unsentRequests && !needs.sent[dim] {

@@ -40,6 +40,7 @@ const (
 	manyOpsLine    = "limits count by op, and requests have very many ops, with a bucket each: send the template of a route, such as GET /users/{id}, and not its paths"
 	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one"
 	unsentLine     = "a limit needs a dimension that none of the requests which it is for has: services send DIM with its name and value"
+	unslottedLine  = "a limit counts slots, and none of the requests which it is for takes one: only RL.ACQUIRE does, and RL.CHECK passes the limit over"
 	lackingLine    = "no request of a plan meets a limit: all its limits need a dimension that requests lack"
 	slotlessLine   = "no request of a plan meets a limit: its limits count slots, which only RL.ACQUIRE takes"
 	otherCaseLine  = "requests are for a tenant that is not listed, and has the name of a listed one but for capitals or blanks: it has not the limits of that one"
@@ -53,7 +54,7 @@ type sampledRequests struct {
 	partial bool
 	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase, unsent logthrottle.Throttle
+	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase, unsent, unslotted logthrottle.Throttle
 
 	mu    sync.Mutex // guards the fields below
 	set   *limit.Set // the limits that dims, uses and ops belong to
@@ -79,7 +80,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
 	}
 	return &sampledRequests{
-		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), unsent: few(sampledLines), otherCase: few(sampledLines),
+		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), unsent: few(sampledLines), unslotted: few(sampledLines), otherCase: few(sampledLines),
 		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
@@ -116,7 +117,9 @@ func (s *sampledRequests) look(req *limit.Request) {
 		s.log.Warn(slotlessLine, "plan", set.Plan(req.Tenant), "limit", of.Limit.ID)
 	}
 	for _, of := range s.unsentOf(set, req) {
-		if s.mayLog(&s.unsent, of.Dim) {
+		if of.Dim == "" && s.mayLog(&s.unslotted, of.Limit.ID) {
+			s.log.Warn(unslottedLine, "limit", of.Limit.ID, "plan", of.Limit.Plan, "requests", unsentRequests)
+		} else if of.Dim != "" && s.mayLog(&s.unsent, of.Dim) {
 			s.log.Warn(unsentLine, "dimension", of.Dim, "limit", of.Limit.ID, "plan", of.Limit.Plan, "requests", unsentRequests)
 		}
 	}

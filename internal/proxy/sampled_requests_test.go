@@ -193,6 +193,42 @@ shared: [{id: device, by: [device], rate: 9/s}, {id: office, when: {ip: 198.51.1
 	look(unsentRequests, limit.Request{Tenant: "other", Op: "GET /a", Cost: 1}, "dimension=name limit=name plan=own")
 }
 
+// TestUnslotted: a limit of slots that very many requests are for, none of which takes one, has one line.
+func TestUnslotted(t *testing.T) {
+	const limits = `{id: rps, by: [tenant], rate: 9/s}, {id: exports, by: [tenant], when: {op: "POST /exports"}, algorithm: concurrency, slots: 2}, {id: watched, by: [tenant], algorithm: concurrency, slots: 2, mode: shadow}`
+	const line = `msg="a limit counts slots, and none of the requests which it is for takes one: only RL.ACQUIRE does, and RL.CHECK passes the limit over" limit=exports plan=p requests=1000` + "\n"
+	for name, row := range map[string]struct {
+		op            string
+		requests      int
+		acquired      int // the request that takes a slot, or 0
+		acquiredOther bool
+		want          string
+	}{
+		"too few":         {"POST /exports", unsentRequests - 1, 0, false, ""},
+		"none takes one":  {"POST /exports", 3 * unsentRequests, 0, false, line},
+		"one takes one":   {"POST /exports", 3 * unsentRequests, 500, false, ""},
+		"another one":     {"POST /exports", 3 * unsentRequests, 500, true, ""},
+		"it is not for":   {"GET /a", 3 * unsentRequests, 0, false, ""},
+		"one behind 1000": {"POST /exports", 3 * unsentRequests, 2 * unsentRequests, false, line},
+	} {
+		log := new(syncbuffer.Buffer)
+		s := newSampledRequests(fixedLimits{set: setOf(t, limits)}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
+		for i := range row.requests {
+			req := &limit.Request{Tenant: "acme", Op: row.op, Cost: 1}
+			if i+1 == row.acquired {
+				req.Hold = limit.HoldSlot
+				if row.acquiredOther {
+					req.Op = "GET /a"
+				}
+			}
+			s.look(req)
+		}
+		if got := log.String(); !strings.HasSuffix(got, row.want) || strings.Count(got, "\n") != strings.Count(row.want, "\n") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // TestSampledLines: each misspelled name has a line, up to a number of them.
 func TestSampledLines(t *testing.T) {
 	log := new(syncbuffer.Buffer)
