@@ -68,11 +68,11 @@ func resetCommand(ctx context.Context, s *Session, args [][]byte) {
 			return
 		}
 		if l.SpansTenants() != (tenant == "-") {
-			if l.SpansTenants() {
-				s.out.error("ERR invalid tenant '" + quote(args[1]) + "': a shared limit is reset with RL.RESET - limit_id, any other with its tenant")
-			} else {
-				s.out.error("ERR invalid tenant '" + quote(args[1]) + "': '" + quote(args[2]) + "' is no shared limit, and is reset with RL.RESET tenant limit_id")
+			kind, right := "a shared limit", "RL.RESET - "+id
+			if !l.SpansTenants() {
+				kind, right = "no shared limit", "RL.RESET tenant "+id
 			}
+			s.out.error("ERR invalid tenant '" + quote(args[1]) + "': '" + quote(args[2]) + "' is " + kind + ", and is reset with " + right)
 			return
 		}
 	}

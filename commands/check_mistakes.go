@@ -61,11 +61,11 @@ func orQuoted(tenant, op, ip []byte) string {
 		}
 	}
 	if !bytes.HasPrefix(ip, []byte("/")) || !limit.IsMethod(string(op)) {
-		if isNumber {
-			return noneText + "; the order is tenant op ip cost"
-		}
-		if !bytes.ContainsAny(ip, ".:,") {
+		switch {
+		case len(ip) == 0:
 			return noneText
+		case isNumber || !bytes.ContainsAny(ip, ".:,"):
+			return noneText + "; the order is tenant op ip cost"
 		}
 		return ""
 	}
