@@ -22,9 +22,9 @@ Usage: limitgate envoy [flags]
 
   REDIS_SOCKET_TYPE=tcp REDIS_URL=127.0.0.1:6379 RUNTIME_ROOT=/data limitgate envoy
 
-It reads the variables of envoyproxy/ratelimit, prints those that it ignores, and ends with all that
-it refuses. All flags and variables of limitgate serve work too, and win. docs/envoy.md lists the variables, and
-limitgate serve --help the flags.
+It reads the variables of envoyproxy/ratelimit, prints those that it ignores, and ends with
+all that it refuses. All flags and variables of limitgate serve work too, and win.
+docs/envoy.md lists the variables, and limitgate serve --help the flags.
 `
 
 // runEnvoy runs serve with the settings that the variables of envoyproxy/ratelimit mean.

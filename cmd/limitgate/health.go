@@ -29,8 +29,9 @@ Usage: limitgate health [--addr ADDRESS | --config FILE]
 
 It asks /readyz of the admin address. Without --addr that is the one of the settings: the
 variables of the environment, and the settings file that --config or LIMITGATE_CONFIG names,
-as serve reads them, and PROMETHEUS_ADDR, as envoy does. A host such as 0.0.0.0 means this machine. If those settings have a
-certificate, it asks by TLS and does not verify it, since it is this machine's own.
+as serve reads them, and PROMETHEUS_ADDR, as envoy does. A host such as 0.0.0.0 means this
+machine. If those settings have a certificate, it asks by TLS and does not verify it, since
+it is this machine's own.
 
 It prints a line, with the error while the store fails or the limits are stale, and exits
 with 0 when the limitgate is ready, 1 when it is not or cannot be asked, and with 64 when

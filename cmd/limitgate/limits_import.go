@@ -21,12 +21,14 @@ Usage:
 	limitgate limits import [--shadow] [--tenant-key KEY] envoy FOLDER
 
 nginx reads limit_req_zone and limit_req of an nginx.conf, or of what nginx -T prints,
-which has all files: write it to a file, so that remarks name lines of it. kong reads the rate-limiting plugins of a declarative configuration. rules reads a
-list of {rule_id, match, rate, per, capacity, on_fail, enabled}, in JSON or YAML. envoy reads
-the files of envoyproxy/ratelimit, whose keys become dimensions; serve --rls-config
-answers Envoy from them as they are. The limits
-file goes to standard output. A line on standard error says each thing that the file
-cannot say, or that means something else there; - is standard input. With --shadow
+which has all files: write it to a file, so that remarks name lines of it. kong reads the
+rate-limiting plugins of a declarative configuration. rules reads a list of {rule_id,
+match, rate, per, capacity, on_fail, enabled}, in JSON or YAML. envoy reads the files of
+envoyproxy/ratelimit, whose keys become dimensions; serve --rls-config answers Envoy from
+them as they are.
+
+The limits file goes to standard output. A line on standard error says each thing that the
+file cannot say, or that means something else there; - is standard input. With --shadow
 all limits that the file would enforce are in shadow mode: they count beside the other
 limiter, and deny nothing.
 
