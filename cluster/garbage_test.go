@@ -103,7 +103,7 @@ var garbage = map[string]func(net.Conn, []string) error{
 
 // badGreetings are replies of a server to the script in the handshake.
 var badGreetings = map[string]string{
-	"an error":         "-NOPERM no\r\n",
+	"an error":         "-ERR no\r\n",
 	"deep arrays":      strings.Repeat("*1\r\n", 1<<20),
 	"wide arrays":      strings.Repeat("*4096\r\n", 1<<20),
 	"many words":       strings.Repeat("*4096\r\n"+strings.Repeat("$-1\r\n", 4095), 300),

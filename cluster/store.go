@@ -43,7 +43,7 @@ type Store struct {
 // Open connects to the store and fetches its topology. It fails if no address answers,
 // unless Options.StartWithout is set. It fails in any case if a node can be reached that
 // may not decide: a replica without a master, a node that requires a password or forbids a
-// needed command, or another kind of server. The error has a sentence for each address. The
+// needed command or key, or another kind of server. The error has a sentence for each address. The
 // store decides while Run runs; Close releases its connections.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	return openWith(ctx, opts, newDecideScript(writeFormat))
@@ -65,7 +65,11 @@ func openWith(ctx context.Context, opts Options, sc script) (*Store, error) {
 		s.topologyLog.Allow() // the caller has the error for its log
 	}
 	s.publish(t)
-	t.connect(ctx, nil)
+	connected := t.connect(ctx, nil)
+	if err := s.forbidden(ctx, t, connected); err != nil {
+		return nil, fmt.Errorf("open store: %w", errors.Join(err, s.Close()))
+	}
+	reportConnected(connected)
 	return s, nil
 }
 
@@ -85,16 +89,31 @@ func (s *Store) publish(t *topology) {
 // Run later.
 func (s *Store) Reached() <-chan struct{} { return s.reached }
 
-// connect connects the pipelines to the nodes that old does not have, all concurrently. The
+// connect connects the pipelines to the nodes that old does not have, all concurrently, and returns the outcomes. The
 // pipelines themselves retry after a failure.
-func (t *topology) connect(ctx context.Context, old *topology) {
+func (t *topology) connect(ctx context.Context, old *topology) map[*node]error {
+	var mu sync.Mutex // guards outcomes
+	outcomes := map[*node]error{}
 	var wg sync.WaitGroup
 	for addr, n := range t.nodes {
 		if old == nil || old.nodes[addr] != n {
-			wg.Go(func() { n.reportHealth(n.pipeline.connect(ctx)) })
+			wg.Go(func() {
+				err := n.pipeline.connect(ctx)
+				mu.Lock()
+				defer mu.Unlock()
+				outcomes[n] = err
+			})
 		}
 	}
 	wg.Wait()
+	return outcomes
+}
+
+// reportConnected reports the outcomes of connect.
+func reportConnected(outcomes map[*node]error) {
+	for n, err := range outcomes {
+		n.reportHealth(err)
+	}
 }
 
 // Run keeps the pipelines to the nodes connected, reloads the topology after failures and
@@ -183,7 +202,7 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 		// answering. The empty topology owns no slot until there is a master.
 		t = &topology{nodes: map[string]*node{}}
 	}
-	t.connect(asking, old)
+	reportConnected(t.connect(asking, old))
 	s.publish(t)
 	s.runPipelines(ctx, wg, old)
 	if t.slots != old.slots {

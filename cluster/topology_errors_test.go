@@ -44,6 +44,11 @@ func TestStartWithoutMistakes(t *testing.T) {
 	locked := redistest.Start(t, "--requirepass", "x")
 	narrow := redistest.Start(t)
 	narrow.CLI(t, "ACL", "SETUSER", "default", "-@all", "+ping", "+role")
+	without := func(rules ...string) []string {
+		node := redistest.Start(t)
+		node.CLI(t, append([]string{"ACL", "SETUSER", "default"}, rules...)...)
+		return []string{node.Addr}
+	}
 	hung := redistest.Start(t)
 	hung.Stop()
 	web := httptest.NewServer(nil)
@@ -69,6 +74,10 @@ func TestStartWithoutMistakes(t *testing.T) {
 		"a replica, one down": {[]string{"127.0.0.1:1", replica.Addr}, "it is a replica", true},
 		"a password":          {[]string{locked.Addr}, "it requires a password: set --redis-password-file, and --redis-user unless it is that of the default user (NOAUTH)", true},
 		"no rights":           {[]string{narrow.Addr}, "the user lacks +info: add it to the user on every node; docs/redis-acl.md has all the rights that it needs (NOPERM", true},
+		"no EVALSHA":          {without("-evalsha"), "the user lacks +evalsha: add it", true},
+		"no SCRIPT":           {without("-script"), "the user lacks +script|load: add it", true},
+		"no SET":              {without("-set"), "the user lacks a right that the script needs: limitgate doctor names it", true},
+		"other keys":          {without("resetkeys", "~other:*"), "the user may not use all keys lg:*: add ~lg:* to the user", true},
 		"a web server":        {[]string{strings.TrimPrefix(web.URL, "http://")}, "it is no Redis, it answers HTTP: name the port of a Redis", true},
 		"a limitgate's HTTP":  {[]string{wrongPort(t, wrongport.Plain)}, "it is no Redis, it answers HTTP: name the port of a Redis", true},
 		"a limitgate's gRPC":  {[]string{wrongPort(t, wrongport.GRPC)}, "it is no Redis, it answers gRPC: name the port of a Redis", true},
@@ -88,6 +97,32 @@ func TestStartWithoutMistakes(t *testing.T) {
 				t.Errorf("it returns %v, which lacks %q", err, row.text)
 			}
 		})
+	}
+}
+
+// TestOpenForbidden: a cluster that forbids calls at some masters opens, as it decides those of the others, and not if all do.
+func TestOpenForbidden(t *testing.T) {
+	nodes := redistest.StartCluster(t, 3, 0)
+	var addrs []string
+	for i, m := range nodes.Masters(t) {
+		s, err := openWithout(t, Options{}, m.Addr)
+		if err != nil {
+			t.Fatalf("with %d masters that forbid it: %v", i, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		m.CLI(t, "ACL", "SETUSER", "default", "-set")
+		addrs = append(addrs, m.Addr)
+	}
+	_, err := openWithout(t, Options{}, addrs...)
+	if err == nil || !strings.Contains(err.Error(), "the user lacks a right that the script needs") || strings.Count(err.Error(), "lacks") != 1 {
+		t.Errorf("opened with %v", err)
+	}
+	for _, addr := range addrs {
+		if err != nil && !strings.Contains(err.Error(), addr) {
+			t.Errorf("%v does not name %s", err, addr)
+		}
 	}
 }
 

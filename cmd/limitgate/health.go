@@ -169,12 +169,12 @@ func fetchReadiness(ctx context.Context, addr string, encryption *tls.Config) (*
 
 // readinessBody is what health reads of the body of /readyz.
 type readinessBody struct {
-	Ready  *bool  `json:"ready"`
-	Limits string `json:"limits"`
-	Stale  string `json:"limits_error"`
-	RLS    string `json:"rls_error"`
-	Store  string `json:"store"`
-	Fault  string `json:"store_error"`
+	Ready  *bool       `json:"ready"`
+	Limits string      `json:"limits"`
+	Stale  string      `json:"limits_error"`
+	RLS    string      `json:"rls_error"`
+	Store  string      `json:"store"`
+	Fault  string      `json:"store_error"`
 	Shards []shardBody `json:"shards"`
 }
 
@@ -187,6 +187,16 @@ type shardBody struct {
 
 // isOpen reports whether the breaker is not closed.
 func (s *shardBody) isOpen() bool { return s.Breaker != "" && s.Breaker != breaker.Closed.String() }
+
+// shardFault returns the first error of a master, or "".
+func (r *readinessBody) shardFault() string {
+	for _, sh := range r.Shards {
+		if sh.Error != "" {
+			return sh.Addr + ": " + sh.Error
+		}
+	}
+	return ""
+}
 
 // failedCalls returns to which masters with a closed breaker calls have failed, with the error, or "". A master without
 // memory has a closed breaker where calls only read.
@@ -272,7 +282,7 @@ func askReadiness(ctx context.Context, addr string, encryption *tls.Config) (lin
 		return "", fmt.Errorf("%s answers %s, and not as a limitgate: name the address of its --admin by --addr", addr, reply.status)
 	}
 	if !*r.Ready || reply.code != http.StatusOK {
-		return "", fmt.Errorf("%s is not ready: %s", addr, cmp.Or(r.Fault, "it drains, or has not reached its store"))
+		return "", fmt.Errorf("%s is not ready: %.512s", addr, table.Printable(cmp.Or(r.Fault, r.shardFault(), "it drains, or has not reached its store")))
 	}
 	return addr + " is " + r.line(), nil
 }

@@ -47,6 +47,7 @@ func TestHealth(t *testing.T) {
 	}{
 		"ready":     {answering(200, readyAnswer), "ready: limits version abc, store memory\n", exitOK},
 		"not ready": {answering(503, `{"ready":false,"store_error":"NOAUTH"}`), "is not ready: NOAUTH\n", exitError},
+		"forbidden": {answering(503, `{"ready":false,"store":"redis","shards":[{"addr":"10.0.0.1:6379","breaker":"closed"},{"addr":"10.0.0.2:6379","breaker":"open","error":"the user lacks +evalsha"}]}`), "is not ready: 10.0.0.2:6379: the user lacks +evalsha\n", exitError},
 		"drains":    {answering(503, `{"ready":false}`), "is not ready: it drains", exitError},
 		"ready 503": {answering(503, readyAnswer), "is not ready", exitError},
 		"stale":     {answering(200, `{"ready":true,"limits":"stale, version abc is in use","limits_error":"line 3: no rate","store":"memory"}`), "ready: limits stale, version abc is in use (line 3: no rate), store memory\n", exitOK},
