@@ -31,6 +31,7 @@ func (c *compiler) checkDefaults() {
 		}
 	}
 	c.warnDays(days)
+	c.warnMinutes()
 	c.noteMissing(passed)
 	c.noteMistakenDims()
 	c.findInClear()

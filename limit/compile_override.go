@@ -45,29 +45,9 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	if l.Action == ActionLimit && l.slots != limits[i].slots {
 		c.fail(o.Line, field+"."+o.ID.Value, "a limit of concurrency stays one, and no other becomes one, for a tenant: give it an id of its own")
 	}
-	c.warnMonth(o, field, limits[i], l)
+	c.warnCalendar(o, field, limits[i], l)
 	l.Tenant, l.slots, l.Order = tenant.Name.Value, limits[i].slots, limits[i].Order
 	limits[i] = l
-}
-
-// warnMonth warns of an override whose period is a minute where that of its limit is a month, or the other way round: the letter
-// stands for either elsewhere. It warns once for a limit.
-func (c *compiler) warnMonth(o *RuleSpec, field string, of, l *Limit) {
-	const minute = 60e6
-	perMinute := func(l *Limit) bool { return l.Rate.Calendar == bucket.NotCalendar && l.Rate.Period == minute }
-	isMonth := func(l *Limit) bool { return l.Rate.Calendar == bucket.CalendarMonth }
-	rate, err := bucket.ParseRate(o.Rate.Value)
-	text := ""
-	switch {
-	case !o.Rate.Set() || err != nil:
-	case isMonth(of) && perMinute(l):
-		text = fmt.Sprintf("m is a minute, and %s counts by the month, %s: write %d/month if that is meant", Quote(l.ID), of.Rate.Text, rate.Count)
-	case perMinute(of) && isMonth(l):
-		text = fmt.Sprintf("%s counts by the minute, %s: write %d/m if that is meant", Quote(l.ID), of.Rate.Text, rate.Count)
-	}
-	if text != "" {
-		c.warnOnce([3]string{l.Plan, l.ID, "month"}, o.Rate.Line, field+"."+l.ID+".rate", text)
-	}
 }
 
 // warnOnce warns of an override, unless it has warned of the same: countLifted counts further tenants.

@@ -2,15 +2,18 @@ package limit
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // maxSpelled is the number of listed tenants up to which ListedAs compares all of them: a client may ask often.
 const maxSpelled = 1000
 
-// minSpelled is the least length of a tenant that ListedNear takes for a misspelling.
-const minSpelled = 4
+// minSpelled is the least length of a tenant that ListedNear takes for a misspelling, and twiceSpelled that of one with two
+// mistakes: names of one prefix are many tenants.
+const (
+	minSpelled   = 4
+	twiceSpelled = 8
+)
 
 // withoutDigits removes the digits of a text.
 var withoutDigits = strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", "")
@@ -43,18 +46,45 @@ func (s *Set) ListedNear(tenant string, may func(listed string) bool) string {
 	if s.Lists(tenant) || s.Tenants() > maxSpelled || len(tenant) < minSpelled {
 		return ""
 	}
-	var names []string
-	for listed := range s.tenants.all() {
-		if may(listed) {
-			names = append(names, listed)
-		}
+	near := s.listedWithin(tenant, 1, may)
+	if near == "" && len(tenant) >= twiceSpelled {
+		near = s.listedWithin(tenant, 2, may)
 	}
-	slices.Sort(names)
-	near := Nearest(tenant, names)
 	if withoutDigits.Replace(near) == withoutDigits.Replace(tenant) { // such as shop-1 and shop-2, which are others
 		return ""
 	}
 	return near
+}
+
+// listedWithin returns the first listed tenant by name, of those for which may is true, that becomes another one by a number of edits, or
+// "".
+func (s *Set) listedWithin(tenant string, edits int, may func(listed string) bool) (first string) {
+	for listed := range s.tenants.all() {
+		if (first == "" || listed < first) && isWithin(listed, tenant, edits) && may(listed) {
+			first = listed
+		}
+	}
+	return first
+}
+
+// isWithin reports whether a becomes b by a number of edits at most: a byte more, less or another one, or two that change places. It takes
+// time in proportion to the length, for a few edits.
+func isWithin(a, b string, edits int) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	if n := len(a) - len(b); max(n, -n) > edits {
+		return false
+	}
+	switch {
+	case a == "" || b == "":
+		return true
+	case edits == 0:
+		return false
+	case isWithin(a[1:], b[1:], edits-1) || isWithin(a[1:], b, edits-1) || isWithin(a, b[1:], edits-1):
+		return true
+	}
+	return len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && isWithin(a[2:], b[2:], edits-1)
 }
 
 // ListedInSmall returns the listed tenant that a tenant which is not listed becomes without blanks around it, as it is
