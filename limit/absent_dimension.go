@@ -61,7 +61,9 @@ func (l *Limit) Lacks(req *Request) (dim string) {
 }
 
 // LacksSlot reports whether l counts slots, and would apply to a request if that held one.
-func (l *Limit) LacksSlot(req *Request) bool { return l.slots && req.Hold != HoldSlot && l.applies(req) }
+func (l *Limit) LacksSlot(req *Request) bool {
+	return l.slots && req.Hold != HoldSlot && l.applies(req)
+}
 
 // absent reports whether a request has no value of the property, declared or not.
 func (p *property) absent(req *Request) bool {

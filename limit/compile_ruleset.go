@@ -135,7 +135,7 @@ func (c *compiler) ruleset(planName string, limits []*Limit, tieLayer int8, line
 			r.groups = append(r.groups, group{slots: l.slots})
 		}
 		r.groups[i].candidates = append(r.groups[i].candidates, l)
-		r.groups[i].denies = r.groups[i].denies || l.Action == ActionDeny
+		r.groups[i].bans = r.groups[i].bans || l.Action == ActionDeny || len(l.Replaces) > 0
 		if l.share > 0 {
 			r.groups[i].candidates = append(r.groups[i].candidates, l.shadow())
 		}

@@ -62,7 +62,7 @@ func TestEveryLevel(t *testing.T) {
 		{"ops", "GET /", elsewhere, "", ""},
 		{"x", "DELETE /a", office, "", "closed"},
 		{"x", "PUT /a", elsewhere, "", free + " puts"},
-		{"x", "PUT /a", office, "", "guarded"}, // what would replace it is lifted
+		{"x", "PUT /a", office, "", ""}, // guarded is replaced, and what replaces it is lifted
 		{"evil", "GET /", office, "", "banned"},
 		{"evil", "DELETE /a", office, "staff-1", "closed banned"},
 	} {

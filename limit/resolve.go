@@ -68,13 +68,13 @@ func (s *Set) Resolve(req *Request, addrs *AddrHasher, now int64, b *Buffer) Res
 	return r
 }
 
-// choose fills b.chosen with the limits of rules that apply to req: bans alone, where a limit allows at every level.
+// choose fills b.chosen with the limits of rules that apply to req: bans alone, where a limit lifts the others, which still replace bans.
 func (b *Buffer) choose(rules *ruleset, req *Request) {
 	b.matched = b.matched[:0]
 	replaced, lifted := false, rules.lifting(req) != nil
 	for i := range rules.groups {
 		g := &rules.groups[i]
-		if g.slots && req.Hold != HoldSlot || lifted && !g.denies {
+		if g.slots && req.Hold != HoldSlot || lifted && !g.bans {
 			continue
 		}
 		watching := false
@@ -82,7 +82,7 @@ func (b *Buffer) choose(rules *ruleset, req *Request) {
 			if watching && l.Mode == ModeShadow || !l.applies(req) {
 				continue
 			}
-			if l.Action == ActionDeny || l.Action == ActionLimit && !lifted {
+			if l.Action != ActionAllow {
 				b.matched = append(b.matched, l)
 			}
 			if l.Mode == ModeShadow {
@@ -95,7 +95,7 @@ func (b *Buffer) choose(rules *ruleset, req *Request) {
 	}
 	b.chosen = b.chosen[:0]
 	for _, l := range b.matched {
-		if !replaced || replacedBy(l, b.matched) == nil {
+		if (!lifted || l.Action == ActionDeny) && (!replaced || replacedBy(l, b.matched) == nil) {
 			b.chosen = append(b.chosen, l)
 		}
 	}

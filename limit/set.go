@@ -76,7 +76,7 @@ type ruleset struct {
 type group struct {
 	candidates []*Limit
 	slots      bool // they count slots, and apply only to requests that hold slots
-	denies     bool // some of them deny
+	bans       bool // some of them deny, or replace others, which may
 }
 
 func (s *Set) rules(tenant string) *ruleset {

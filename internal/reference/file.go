@@ -148,13 +148,18 @@ func readList(list []keys, name string, overrides map[string]keys) ([]*limit, er
 	return read, nil
 }
 
-// override returns a limit with its keys replaced by those of an override. newLimit drops
-// a burst beside another algorithm, and a timezone beside a rate without a calendar
-// period.
+// override returns a limit with its keys replaced by those of an override. Mode and enforce take
+// each other's place. newLimit drops a burst beside another algorithm, and a timezone beside a
+// rate without a calendar period.
 func override(base, o keys) keys {
 	merged := keys{}
 	for key, value := range base {
 		merged[key] = value
+	}
+	for key, other := range map[string]string{"mode": "enforce", "enforce": "mode"} {
+		if _, set := o[key]; set {
+			delete(merged, other)
+		}
 	}
 	for key, value := range o {
 		merged[key] = value

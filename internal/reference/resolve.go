@@ -42,8 +42,8 @@ func (l *limits) resolve(r Request, slots bool) []*considered {
 		all = append(all, c)
 	}
 	compete(all)
-	lift(all)
 	replace(all)
+	lift(all)
 	return all
 }
 
