@@ -168,7 +168,7 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 	case isNull(n):
 	case n.Kind == yaml.MappingNode && tenantKeys[name.Value] && len(n.Content) > 0 && !isTenant(n):
 		d.fail(&yaml.Node{Line: name.Line}, field, "it belongs to a tenant: indent it below the name of one, TENANT: {%s: {ID: {rate: 500/s}}}", name.Value)
-	case n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && d.isFile() && strings.Contains(n.Value, ":"):
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && d.isFile() && quotedTenant(n.Value) != "":
 		d.fail(n, field, "the quotes make it a text: write %s without quotes around it", quotedTenant(n.Value))
 	case n.Kind == yaml.ScalarNode && brokenJSON(n.Value) != "":
 		d.fail(n, field, "%s", brokenJSON(n.Value))
@@ -185,10 +185,23 @@ func (d *limitsDecoder) tenantOf(name limit.Text, n *yaml.Node, field string) *l
 // isFile reports whether the limits are those of a file. An item of a table that an earlier release took stays in force.
 func (d *limitsDecoder) isFile() bool { return d.doc.Where == nil }
 
-// quotedTenant returns the fields of a tenant that stand in quotes, in braces.
+// quotedTenant returns the fields of a tenant that stand in quotes, in braces, or "" if the text is something else.
 func quotedTenant(text string) string {
-	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "{") {
+	text = strings.TrimSpace(text)
+	if name, value, found := strings.Cut(text, ":"); found && tenantKeys[name] {
+		text = name + ": " + strings.TrimLeft(value, " ")
+	}
+	if !strings.HasPrefix(text, "{") {
 		text = "{" + text + "}"
+	}
+	var fields map[string]any
+	if err := yaml.Unmarshal([]byte(text), &fields); err != nil || len(fields) == 0 || strings.Contains(text, "\n") {
+		return ""
+	}
+	for name := range fields {
+		if !tenantKeys[name] {
+			return ""
+		}
 	}
 	return plain(text)
 }
@@ -203,7 +216,7 @@ func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field
 			d.fail(key, plain(field), "the id of a limit belongs here, with its fields: ID: {%s: %s}", key.Value, plain(value.Value))
 			return
 		}
-		if of := resolveAlias(value); d.isFile() && (isNull(of) || of.Kind == yaml.MappingNode && len(of.Content) == 0) {
+		if d.isFile() && isNull(resolveAlias(value)) {
 			d.fail(key, plain(field), "what it changes is missing: write %s: {rate: 500/s}, or {mode: \"off\"} for a tenant without that limit", plain(key.Value))
 			return
 		}

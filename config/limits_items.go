@@ -302,7 +302,36 @@ func partNode(name string, body []byte) (*yaml.Node, error) {
 	}
 	byName(n)
 	inBlocks(n)
+	leaveOutNulls(n)
 	return n, nil
+}
+
+// leaveOutNulls writes conditions and overrides that are null in an item as a limits file has them, in which they are mistakes: an
+// earlier release took them. A null override takes the place of other limits, as one without keys does.
+func leaveOutNulls(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		for _, child := range n.Content {
+			leaveOutNulls(child)
+		}
+		return
+	}
+	kept := n.Content[:0]
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		switch {
+		case key.Value == "when" && isNull(value):
+			continue
+		case key.Value == "overrides" && value.Kind == yaml.MappingNode:
+			for j := 1; j < len(value.Content); j += 2 {
+				if isNull(value.Content[j]) {
+					value.Content[j] = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+				}
+			}
+		}
+		leaveOutNulls(value)
+		kept = append(kept, key, value)
+	}
+	n.Content = kept
 }
 
 // PartLines formats a part on one line, or a list with a line for each element. For an

@@ -58,6 +58,32 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestJoinNulls: the file of items that an earlier release took, with nulls that a file may not have, means what they mean.
+func TestJoinNulls(t *testing.T) {
+	parts := map[string]json.RawMessage{
+		table.KeyShared: json.RawMessage(`{"version":"1","default_plan":"p"}`),
+		"PLAN#p":        json.RawMessage(`[{"id":"t","by":["tenant"],"when":null,"rate":"9/s"},{"id":"op","by":["tenant"],"when":{"op":"GET *"},"rate":"1/s"}]`),
+		"TENANT#acme":   json.RawMessage(`{"plan":"p","overrides":{"t":null}}`),
+		"TENANT#beta":   json.RawMessage(`{"plan":"p","overrides":{"t":{}}}`),
+		"TENANT#none":   json.RawMessage(`null`),
+	}
+	want, _, err := CompileParts("parts", parts, limit.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined, err := JoinLimits(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := ParseLimits("joined", joined, limit.CompileOptions{})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, joined)
+	}
+	if a, b := describe(want, "acme", "beta", "none"), describe(got, "acme", "beta", "none"); a != b {
+		t.Errorf("the items mean\n%s\njoined\n%s\n%s", a, b, joined)
+	}
+}
+
 // TestPartsKeepWords: scalars of a file are text, and stay text in its parts, whatever
 // type YAML gives them.
 func TestPartsKeepWords(t *testing.T) {

@@ -123,22 +123,26 @@ func (c *compiler) warnDenyAll(l *Limit) {
 	c.warn(l.Line, "action", "%s denies every request of %s%s: say when: with those that it denies", Quote(l.ID), of, with)
 }
 
-// holdsForAll reports whether the conditions of l hold for any value, and returns what a request has to have for that, as " with an
-// ip", or "".
+// holdsForAll reports whether the conditions of l hold for any tenant, op and address, and returns what a request has to have for that,
+// as " with an op", or "". A condition that any value of another dimension meets is one on callers that send it.
 func (l *Limit) holdsForAll() (with string, all bool) {
+	var needs []string
 	for i := range l.when {
 		switch w := &l.when[i]; {
 		case w.kind == propertyIP && w.net.Bits() == 0 && w.net.Addr().Is4():
-			with += " with an address of IPv4"
+			needs = append(needs, "an address of IPv4")
 		case w.kind == propertyIP && w.net.Bits() == 0:
-			with += " with an address of IPv6"
-		case w.kind == propertyIP || w.exact || w.prefix != "":
+			needs = append(needs, "an address of IPv6")
+		case w.kind == propertyIP || w.kind == propertyExtra || w.exact || w.prefix != "":
 			return "", false
 		case w.kind != propertyTenant:
-			with += " with " + w.name
+			needs = append(needs, "an "+w.name)
 		}
 	}
-	return with, true
+	if len(needs) == 0 {
+		return "", true
+	}
+	return " with " + strings.Join(needs, " and "), true
 }
 
 // optional returns a dimension of its own by which an enforced limit counts, without which a request that meets its
