@@ -179,6 +179,33 @@ func TestPingShards(t *testing.T) {
 	})
 }
 
+// TestPingShardsBusy: a master that ran a script for too long, and answers a ping, has no error any more.
+func TestPingShardsBusy(t *testing.T) {
+	node := redistest.Start(t, "--busy-reply-threshold", "50")
+	s := openWithOptions(t, Options{Cooldown: time.Minute, DecisionTimeout: time.Second}, node.Addr)
+	set := compile(t, spec{ID: "n", By: []string{"tenant"}, Rate: "1000/366d"})
+	loop := client(t, node.Addr)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = loop.Eval(t.Context(), "while true do end", nil).Err() // until it is killed
+	}()
+	other := client(t, node.Addr)
+	redistest.Eventually(t, 10*time.Second, "the node is busy", func() bool {
+		err := other.Ping(t.Context()).Err()
+		return err != nil && kindOf(err) == KindBusy
+	})
+	askOf(s, set, "t", time.Second)
+	if err := s.Shards()[0].Err; err == nil || kindOf(err) != KindBusy {
+		t.Fatalf("the error of a busy node: %v", err)
+	}
+	node.CLI(t, "SCRIPT", "KILL")
+	<-ended
+	if all, err := s.PingShards(t.Context()); err != nil || all[0].Err != nil || all[0].State != breaker.Closed {
+		t.Errorf("%v, %+v", err, all)
+	}
+}
+
 // TestNoMaster: while the only Redis is a replica, no master is known, for a reason that names each
 // address once, and no outage has ended.
 func TestNoMaster(t *testing.T) {

@@ -46,7 +46,7 @@ func (s *Store) Shards() []Shard {
 }
 
 // PingShards pings every master, and returns their states as Shards does. A master that answers has no
-// error of the network any more, unless its breaker is open. The error is that of the last fetch of the
+// error of the network any more, and runs no script, unless its breaker is open. The error is that of the last fetch of the
 // topology, if that failed, or of the first ping that did, or that of Unowned.
 func (s *Store) PingShards(ctx context.Context) ([]Shard, error) {
 	var mu sync.Mutex // guards errs
@@ -56,7 +56,7 @@ func (s *Store) PingShards(ctx context.Context) ([]Shard, error) {
 		wg.Go(func() {
 			err := n.client.Ping(ctx).Err()
 			if err == nil {
-				n.breaker.Forget(ofTransport)
+				n.breaker.Forget(endsWithPing)
 				return
 			}
 			mu.Lock()
@@ -84,10 +84,13 @@ func (s *Store) PingShards(ctx context.Context) ([]Shard, error) {
 	return all, first
 }
 
-// ofTransport reports whether an answered ping shows that err is past.
-func ofTransport(err error) bool {
-	k := kindOf(err)
-	return k == KindTimeout || k == KindNetwork
+// endsWithPing reports whether an answered ping shows that err is past: a node that runs a script or loads its data answers none.
+func endsWithPing(err error) bool {
+	switch kindOf(err) {
+	case KindTimeout, KindNetwork, KindBusy, KindLoading:
+		return true
+	}
+	return false
 }
 
 // anyOpen reports whether the breaker of any master is not closed.

@@ -40,14 +40,9 @@ type Digests struct {
 func (d *Digests) Run(ctx context.Context) error {
 	var next time.Time
 	var failed failures
-	var logged *bool // whether the last line about the lock says that this control plane has it, or nil
 	for ctx.Err() == nil {
 		began := time.Now()
 		alone, err := d.HoldsLock(ctx)
-		if err == nil && (logged == nil || *logged != alone) {
-			d.logLock(alone)
-			logged = &alone
-		}
 		if err == nil && alone && !began.Before(next) {
 			next = began.Add(DigestEvery)
 			err = d.Update(ctx, DigestEvery)
@@ -58,15 +53,6 @@ func (d *Digests) Run(ctx context.Context) error {
 		run.Sleep(ctx, leadEvery-time.Since(began))
 	}
 	return nil
-}
-
-// logLock logs that this control plane has the lock from now on, or has it not.
-func (d *Digests) logLock(alone bool) {
-	if alone {
-		d.Log.Info("publishing changes")
-		return
-	}
-	d.Log.Info("standing by while another control plane publishes changes")
 }
 
 // Update reads the table and publishes its digest. Every is the interval to the next

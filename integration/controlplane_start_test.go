@@ -16,20 +16,20 @@ func TestControlPlaneStart(t *testing.T) {
 		{s.topic, "nolease", "--leases: take lease in nolease: "},
 	} {
 		stdout, stderr, code := runCommand(t, nil, s.command("controlplane", "--table", "limits", "--topic", row.topic, "--leases", row.leases))
-		if code != 1 || !strings.Contains(stderr, row.want) || strings.Contains(stderr, "publishing changes") {
+		if code != 1 || !strings.Contains(stderr, row.want) || strings.Contains(stderr, "reading changes") {
 			t.Errorf("exit %d: %s%s, without %q", code, stdout, stderr, row.want)
 		}
 	}
-	const publishes, standsBy = `msg="publishing changes"`, `msg="standing by while another control plane publishes changes"`
+	const reads, standsBy = `msg="reading changes of the table" use=relay`, `msg="standing by while another control plane reads the changes of the table" use=relay`
 	first := s.controlPlane()
-	eventually(t, "the first one publishes", func() bool { return strings.Contains(first.output(), publishes) })
+	eventually(t, "the first one reads", func() bool { return strings.Contains(first.output(), reads) })
 	second := s.controlPlane()
 	eventually(t, "the second one stands by", func() bool { return strings.Contains(second.output(), standsBy) })
-	if strings.Contains(second.output(), publishes) {
-		t.Errorf("both publish:\n%s", second.output())
+	if strings.Contains(second.output(), reads) {
+		t.Errorf("both read:\n%s", second.output())
 	}
 	if err := first.stop(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the second one publishes", func() bool { return strings.Contains(second.output(), publishes) })
+	eventually(t, "the second one reads", func() bool { return strings.Contains(second.output(), reads) })
 }

@@ -157,9 +157,7 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 		return nil, fmt.Errorf("--topic: %w", err)
 	}
 	p.addRelay(ctx)
-	if err := p.addDigests(ctx); err != nil {
-		return nil, err
-	}
+	takeDigests := p.addDigests()
 	p.addSweeper()
 	if o.bucket != "" {
 		if err := p.addAudit(ctx); err != nil {
@@ -181,6 +179,9 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 			return nil, err
 		}
 	}
+	if _, err := takeDigests(ctx); err != nil { // last, as nothing releases it if the start fails
+		return nil, fmt.Errorf("--leases: %w", err)
+	}
 	log.Info("control plane started", "table", o.table, "topic", o.topic, "leases", o.leases, "audit", o.bucket, "cells", o.cells)
 	return p, nil
 }
@@ -199,14 +200,12 @@ func (p *plane) addRelay(ctx context.Context) {
 	p.parts, p.release = append(p.parts, relay.Run), append(p.release, changes.Release)
 }
 
-func (p *plane) addDigests(ctx context.Context) error {
+// addDigests adds the digests, and returns the function that takes their lock.
+func (p *plane) addDigests() (take func(context.Context) (bool, error)) {
 	alone, release := p.alone("digest")
-	if _, err := alone(ctx); err != nil {
-		return fmt.Errorf("--leases: %w", err)
-	}
 	digests := controlplane.Digests{Table: p.limits, Publish: dynamo.NewTopic(p.aws, p.options.topic), HoldsLock: alone, Log: p.log}
 	p.parts, p.release = append(p.parts, digests.Run), append(p.release, release)
-	return nil
+	return alone
 }
 
 // alone returns two functions: one takes or renews the lock of a use that only one

@@ -26,6 +26,7 @@ type Changes struct {
 	log    *slog.Logger
 	shards map[string]*shardReader
 	looked time.Time
+	logged *bool // whether the last line about the locks says that this process has some, or nil
 }
 
 // shardReader is the state of reading a shard.
@@ -53,12 +54,14 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 			return nil, err
 		}
 	}
+	open, holds := 0, false
 	for id, sh := range c.shards {
 		sh.read = false // without Done, records read before were not processed
 		if sh.ended || c.behind(sh.parent) {
 			continue
 		}
 		held, failed := c.hold(ctx, id, sh)
+		open, holds = open+1, holds || held
 		if failed == nil && held {
 			var found []table.Record
 			found, failed = c.read(ctx, id, sh)
@@ -68,6 +71,9 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 		if held || failed != nil {
 			c.note(ctx, id, sh, failed)
 		}
+	}
+	if err == nil && open > 0 && (c.logged == nil || *c.logged != holds) {
+		c.logHolds(holds)
 	}
 	if len(records) == 0 && err != nil {
 		return nil, err
@@ -82,6 +88,16 @@ func (c *Changes) Next(ctx context.Context) (records []table.Record, err error) 
 		}
 	}
 	return records, nil
+}
+
+// logHolds logs that this process reads shards from now on, or none.
+func (c *Changes) logHolds(holds bool) {
+	c.logged = &holds
+	if holds {
+		c.log.Info("reading changes of the table", "use", c.leases.use)
+		return
+	}
+	c.log.Info("standing by while another control plane reads the changes of the table", "use", c.leases.use)
 }
 
 // note logs once that a shard cannot be read, and once that it can be read again.
