@@ -141,8 +141,13 @@ func (s *Set) Lifts(req *Request) bool { return s.rules(req.Tenant).lifting(req)
 // Plans returns the number of plans.
 func (s *Set) Plans() int { return len(s.byPlan) }
 
-// Lists reports whether a tenant is listed.
-func (s *Set) Lists(tenant string) bool { return s.tenants.get(tenant) != nil }
+// Lists reports whether a tenant is listed, by the limits that decide for it.
+func (s *Set) Lists(tenant string) bool {
+	if s.trial.set != nil && InTrial(tenant, s.trial.share) {
+		s = s.trial.set
+	}
+	return s.tenants.get(tenant) != nil
+}
 
 // Tenants returns the number of tenants listed.
 func (s *Set) Tenants() int { return s.tenants.len }

@@ -37,12 +37,17 @@ func TestInTrial(t *testing.T) {
 }
 
 // trialSet compiles a plan of one limit, and tenants on it.
-func trialSet(t *testing.T, version, id, rate string, opts CompileOptions) *Set {
+func trialSet(t *testing.T, version, id, rate string, opts CompileOptions, tenants ...string) *Set {
 	t.Helper()
 	opts.Version = version
 	doc := &Document{Version: Text{"1", 1}, DefaultPlan: Text{"p", 1}, Plans: []PlanSpec{{Name: Text{"p", 1}, Limits: []RuleSpec{
 		{ID: Text{id, 1}, By: []Text{{"tenant", 1}}, BySet: true, Rate: Text{rate, 1}},
 	}}}}
+	doc.Tenants = func(each func(*TenantSpec)) {
+		for _, name := range tenants {
+			each(&TenantSpec{Name: Text{name, 1}})
+		}
+	}
 	set, _, err := Compile(doc, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +59,7 @@ func trialSet(t *testing.T, version, id, rate string, opts CompileOptions) *Set 
 // have those of the set, and that the ids of both have ordinals of their own.
 func TestTry(t *testing.T) {
 	base := trialSet(t, "old", "a", "100/s", CompileOptions{})
-	next := trialSet(t, "new", "b", "5/s", CompileOptions{IDs: base.IDs})
+	next := trialSet(t, "new", "b", "5/s", CompileOptions{IDs: base.IDs}, "t0", "t1", "t2", "t3")
 	set := base.Try(next, 5000)
 	in := 0
 	for i := range 1000 {
@@ -64,6 +69,9 @@ func TestTry(t *testing.T) {
 			t.Fatalf("%s has %s, place %d of %v", tenant, l.ID, l.Ordinal, set.IDs)
 		} else if want {
 			in++
+		}
+		if got, want := set.Lists(tenant), InTrial(tenant, 5000) && i < 4; got != want {
+			t.Errorf("%s is listed: %t, want %t", tenant, got, want)
 		}
 		if l := set.WithoutTrial().TenantLimits(tenant)[0]; l.ID != "a" {
 			t.Fatalf("without the trial %s has %s", tenant, l.ID)

@@ -31,11 +31,10 @@ type explainedLimit struct {
 
 // print prints the explanation as a table.
 func (x *explanation) print(w io.Writer) {
+	unlisted := ""
 	if x.plan == "" {
 		x.plan = "none"
-	}
-	unlisted := ""
-	if x.unlisted {
+	} else if x.unlisted {
 		unlisted = " (the default)"
 	}
 	fmt.Fprintf(w, "tenant %s, plan %s%s, limits version %s\n%s\n", x.tenant, x.plan, unlisted, x.version, x.verdict)
