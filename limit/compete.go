@@ -26,8 +26,8 @@ func (l *Limit) Clauses() []Clause {
 }
 
 // Compete returns the limits of each level and group, of which the first enforced one that applies to
-// a request decides, in that order. One that allows at every level is the first of each group that does not only deny. Compete leaves out those
-// of mode off.
+// a request decides, in that order. One that allows at every level is the first of each group that does not only deny, in front of limits
+// that deny in it: a reader may admit what these refuse, and refuses nothing more. Compete leaves out those of mode off.
 func Compete(limits []*Limit) [][]*Limit {
 	var groups [][]*Limit
 	var allowing []*Limit

@@ -119,16 +119,6 @@ func (s *Set) CountsTenant(tenant string) bool {
 
 func keepsOwn(l *Limit) bool { return l.byTenant && l.Action == ActionLimit }
 
-// LimitsOfPlan returns the limits of the tenants of a plan that override none, by Limit.Order; of "" those of tenants
-// without a plan.
-func (s *Set) LimitsOfPlan(plan string) []*Limit {
-	r := s.byPlan[plan]
-	if r == nil {
-		r = s.defaultPlan
-	}
-	return r.sorted()
-}
-
 // Overrides reports whether a tenant overrides limits of its plan, or is on trial.
 func (s *Set) Overrides(tenant string) bool {
 	r := s.rules(tenant)

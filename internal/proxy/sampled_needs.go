@@ -30,7 +30,7 @@ type planNeeds struct {
 	others  int  // those that met none for another reason
 
 	unsent []unsentNeed    // of the enforced limits that need a dimension or a slot, but for those that are decided
-	looked int             // requests that were compared with these
+	looked int             // requests that were compared with these, or are lifted
 	sent   map[string]bool // the dimensions that these have, of those that unsent uses, and "" for a slot
 }
 
@@ -52,7 +52,7 @@ func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds
 	if needs != nil || len(s.needs) == sampledPlans {
 		return needs
 	}
-	limits := set.LimitsOfPlan(plan)
+	limits := set.TenantLimits(req.Tenant) // it overrides none
 	needs = &planNeeds{decided: !allNeedMore(limits), sent: map[string]bool{}}
 	for _, l := range limits {
 		if l.Mode == limit.ModeEnforce && l.Action != limit.ActionAllow && l.NeedsMore() && len(needs.unsent) < unsentLimits {
@@ -105,10 +105,12 @@ func (s *sampledRequests) unsentOf(set *limit.Set, req *limit.Request) (unsent [
 	}
 	defer s.mu.Unlock()
 	needs := s.needsOf(set, req)
-	if needs == nil || len(needs.unsent) == 0 || needs.looked == unsentLooked || set.Lifts(req) {
+	if needs == nil || len(needs.unsent) == 0 || needs.looked == unsentLooked {
 		return nil
 	}
-	needs.looked++
+	if needs.looked++; set.Lifts(req) { // the search for a limit that does is part of the bound
+		return nil
+	}
 	if req.Hold == limit.HoldSlot {
 		needs.sent[""] = true
 	}
