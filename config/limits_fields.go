@@ -225,6 +225,17 @@ func readOverrides(d *limitsDecoder, spec *limit.TenantSpec, n *yaml.Node, field
 	})
 }
 
+// includedList returns the list that a word in the place of a limit names, as "base" and "include base" do.
+func includedList(word string) string {
+	switch words := strings.Fields(word); {
+	case len(words) == 1 && words[0] == includeKey:
+		return "LIST"
+	case len(words) > 1 && words[0] == includeKey:
+		return plain(strings.Join(words[1:], " "))
+	}
+	return plain(word)
+}
+
 // limits reads a list of limits.
 func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 	n = resolveAlias(n)
@@ -252,7 +263,7 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		}
 		at := field + "[" + strconv.Itoa(i) + "]"
 		if item.Kind == yaml.ScalarNode && !isNull(item) {
-			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", plain(strings.TrimPrefix(item.Value, includeKey+" ")))
+			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", includedList(item.Value))
 			continue
 		}
 		if isInclude(item) { // those of a file are replaced already
