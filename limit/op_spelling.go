@@ -64,11 +64,17 @@ func SpellingOf(op string, uses []OpUse) (s OpSpelling, found bool) {
 	if op == "" || sent.method == "" && grpcMethod.MatchString(op) {
 		return s, false
 	}
+	if slices.ContainsFunc(uses, func(use OpUse) bool { return use.Pattern == op }) {
+		return s, false
+	}
+	if s, found = sent.instanceOf(uses); found {
+		return s, true
+	}
 	counted, held := false, false
 	for _, use := range uses {
 		text, isPrefix := strings.CutSuffix(use.Pattern, "*")
 		switch holds := isPrefix && strings.HasPrefix(op, text); {
-		case text == op, holds && !isCatchAll(text):
+		case holds && !isCatchAll(text):
 			return OpSpelling{}, false
 		case holds, use.Pattern == "":
 			held, counted = held || holds, counted || use.Counts
@@ -83,6 +89,19 @@ func SpellingOf(op string, uses []OpUse) (s OpSpelling, found bool) {
 	}
 	if usual := usualOp(op); counted && sent.method != "" && usual != op && usual != "" {
 		return OpSpelling{Meant: usual, Reason: sent.differenceFrom(parseOp(usual))}, true
+	}
+	return s, false
+}
+
+// instanceOf returns the template of a condition of which an op is the path of a request, also where the beginning of ops is a
+// condition that holds for it.
+func (p parsedOp) instanceOf(uses []OpUse) (s OpSpelling, found bool) {
+	for _, use := range uses {
+		text, isPrefix := strings.CutSuffix(use.Pattern, "*")
+		want := parseOp(text)
+		if param := valueOfParam(p.path, want.path, isPrefix); param != "" && p.method == want.method {
+			return OpSpelling{Meant: text, Condition: use.Pattern, Reason: "it has a value in place of " + Shorten(param) + ": send the template of the route"}, true
+		}
 	}
 	return s, false
 }

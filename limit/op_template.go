@@ -35,3 +35,22 @@ func differentParam(a, b string) (inA, inB string) {
 	}
 	return inA, inB
 }
+
+// valueOfParam returns the first parameter of a template for which a path of its route has a value, or "". Only what has digits is
+// taken for one, and no version: /users/me and /v2 may be routes of their own. IsPrefix reports that the path may go on.
+func valueOfParam(path, template string, isPrefix bool) (param string) {
+	values, names := strings.Split(path, "/"), strings.Split(template, "/")
+	if len(values) < len(names) || len(values) > len(names) && !isPrefix {
+		return ""
+	}
+	for i, name := range names {
+		switch value := values[i]; {
+		case value == name, isPrefix && i == len(names)-1 && strings.HasPrefix(value, name):
+		case paramStyle(name) < 0 || paramStyle(value) >= 0 || !hasNumber(value):
+			return ""
+		case param == "":
+			param = name
+		}
+	}
+	return param
+}

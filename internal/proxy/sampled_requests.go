@@ -123,13 +123,7 @@ func (s *sampledRequests) look(req *limit.Request) {
 			s.log.Warn(unsentLine, "dimension", of.Dim, "limit", of.Limit.ID, "plan", of.Limit.Plan, "requests", unsentRequests)
 		}
 	}
-	of, tooMany := s.spelling(set, req)
-	if tooMany && s.manyOps.Allow() {
-		s.log.Warn(manyOpsLine, "plan", set.Plan(req.Tenant), "ops", "more than "+strconv.Itoa(sampledOps/2)) // secrets may be in the op
-	}
-	if of.Reason != "" && s.mayLog(&s.spelled, of.Condition+": "+of.Reason) {
-		s.log.Warn(spelledLine, "reason", of.Reason, "condition", of.Condition) // secrets may be in the op
-	}
+	s.lookAtOp(set, req)
 	for name := range set.Undeclared(req) {
 		if s.mayLog(&s.undeclared, name) {
 			s.log.Warn(undeclaredLine, "dimension", name, "declared", strings.Join(set.Declared(name), ","))
@@ -145,6 +139,25 @@ func (s *sampledRequests) look(req *limit.Request) {
 		if !has && s.mayLog(&s.unknown, name) {
 			s.log.Warn(unknownLine, "dimension", name, "used", near)
 		}
+	}
+}
+
+// lookAtOp logs that the op of a request is spelled in another way than limits have it, and that there are very many ops. Secrets may
+// be in the op.
+func (s *sampledRequests) lookAtOp(set *limit.Set, req *limit.Request) {
+	of, tooMany := s.spelling(set, req)
+	if tooMany && s.manyOps.Allow() {
+		s.log.Warn(manyOpsLine, "plan", set.Plan(req.Tenant), "ops", "more than "+strconv.Itoa(sampledOps/2))
+	}
+	if of.Reason == "" {
+		return
+	}
+	attr, where := "condition", of.Condition
+	if where == "" { // limits count by op
+		attr, where = "route", limit.Shorten(limit.RouteOf(of.Meant))
+	}
+	if s.mayLog(&s.spelled, where+": "+of.Reason) {
+		s.log.Warn(spelledLine, "reason", of.Reason, attr, where)
 	}
 }
 
