@@ -131,6 +131,8 @@ var mistakes = []struct {
 
 	// Safety.
 	{args: "--listen 0.0.0.0:6380", want: "flag --listen: listen 0.0.0.0:6380 is no loopback address, and would let anybody on the network spend quotas: listen on 127.0.0.1, set --users so that clients need a password, or --tls-client-ca so that they need a certificate, or say --unsafe-open if a network policy protects it"},
+	{args: "--listen localhos:6380", want: "flag --listen: listen: localhos is not localhost; did you mean localhost?"},
+	{args: "--listen nosuchhost:6380", want: "flag --listen: listen nosuchhost:6380 has a name, and of names localhost alone is a loopback address, and would let anybody on the network spend quotas: listen on 127.0.0.1, set --users so that clients need a password, or --tls-client-ca so that they need a certificate, or say --unsafe-open if a network policy protects it"},
 	{environ: "LIMITGATE_ADMIN=:9180", want: "env LIMITGATE_ADMIN: admin :9180 is no loopback address, and would show metrics and profiles to anybody on the network: listen on 127.0.0.1, or say --unsafe-open if a network policy protects it"},
 	{file: "\nlisten: '[::]:1'", want: "limitgate.yaml:2: listen [::]:1 is no loopback address, and would let anybody on the network spend quotas: listen on 127.0.0.1, set --users so that clients need a password, or --tls-client-ca so that they need a certificate, or say --unsafe-open if a network policy protects it"},
 	// Consequences of an unreadable value are left out.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // Mistake is an error in the settings, for which a program exits as for wrong arguments.
@@ -181,7 +183,14 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 	case forClients:
 		or = ", set --users so that clients need a password, or --tls-client-ca so that they need a certificate"
 	}
-	return []problem{{name, fmt.Sprintf("%s %s is no loopback address, and would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it", name, addr, would, or)}}
+	why := "is no loopback address"
+	if host, _, _ := net.SplitHostPort(addr); host != "" && net.ParseIP(host) == nil {
+		if near := limit.DidYouMean(host, []string{"localhost"}); near != "" {
+			return []problem{{name, name + ": " + host + " is not localhost" + near}}
+		}
+		why = "has a name, and of names localhost alone is a loopback address"
+	}
+	return []problem{{name, fmt.Sprintf("%s %s %s, and would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it", name, addr, why, would, or)}}
 }
 
 // isLoopback reports whether only this machine can reach a well-formed address. Of names
