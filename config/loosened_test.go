@@ -55,6 +55,8 @@ shared: [{id: ip, by: [ip], rate: 1000/m}, {id: large, by: [ip], group: large, r
 		{"rate: 10/s", "rate: 11/s", "plan free: tenant 10/s burst 10 -> 11/s burst 11"},
 		{"rate: 10/s", "rate: 600/m, burst: 20", "plan free: tenant 10/s burst 10 -> 600/m burst 20"},
 		{", {id: op, by: [tenant, op], rate: 5/s, burst: 5}", "", "plan free: op 5/s burst 5 -> none"},
+		{"{id: op, by: [tenant, op]", "{id: ops, by: [tenant, op]", "plan free: op is called ops now: its counters begin anew"},
+		{"{id: op, by: [tenant, op], rate: 5/s, burst: 5}", "{id: ops, by: [tenant, op], rate: 6/s, burst: 5}", "plan free: op 5/s burst 5 -> none"},
 		{"rate: 5/s, burst: 5", "rate: 5/s, burst: 5, mode: shadow", "plan free: op enforce -> shadow"},
 		{"rate: 1000/m", "rate: 1001/m", "ip 1000/m burst 1000 -> 1001/m burst 1001"},
 		{"default_plan: free\n", "", "default_plan free -> none: a tenant that is not listed has only the shared limits"},

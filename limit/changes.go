@@ -161,19 +161,54 @@ func (c *changes) plan(what string, was, is *ruleset) {
 
 // compare compares limits by their ids.
 func (c *changes) compare(what, tenant string, before, after []*Limit) {
+	renamed := renamedLimits(before, after)
 	for _, was := range before {
-		if is := withID(after, was.ID); is == nil {
+		if is := withID(after, was.ID); is == nil && renamed[was] != nil {
+			c.add(was.ID, tenant, "%s%s %s", what, was.ID, anew(renamed[was]))
+		} else if is == nil {
 			c.add(was.ID, tenant, "%s%s %s%s is gone", what, was.ID, was.Describe(), was.unenforced())
 		} else if all := differences(was, is); len(all) > 0 {
 			c.add(was.ID, tenant, "%s%s %s", what, was.ID, strings.Join(all, ", "))
 		}
 	}
+	known := slices.Collect(maps.Values(renamed))
 	for _, is := range after {
-		if withID(before, is.ID) == nil {
+		if withID(before, is.ID) == nil && !slices.Contains(known, is) {
 			c.add(is.ID, tenant, "%s%s %s%s is new", what, is.ID, is.Describe(), is.unenforced())
 		}
 	}
 }
+
+// mostRenamed bounds the limits of new ids that are compared with those that are gone.
+const mostRenamed = 64
+
+// renamedLimits returns, of the limits that count and are gone, those that another id has now, by the limit that they were.
+func renamedLimits(before, after []*Limit) map[*Limit]*Limit {
+	was, is := byID(before), byID(after)
+	fresh := slices.DeleteFunc(slices.Clone(after), func(l *Limit) bool { return was[l.ID] != nil || l.Action != ActionLimit })
+	if len(fresh) == 0 || len(fresh) > mostRenamed {
+		return nil
+	}
+	renamed := map[*Limit]*Limit{}
+	for _, l := range before {
+		if is[l.ID] != nil || l.Action != ActionLimit {
+			continue
+		}
+		i := slices.IndexFunc(fresh, func(f *Limit) bool {
+			its := *f
+			its.ID = l.ID
+			return len(differences(l, &its)) == 0
+		})
+		if i >= 0 {
+			renamed[l] = fresh[i]
+			fresh = slices.Delete(fresh, i, i+1)
+		}
+	}
+	return renamed
+}
+
+// anew says that a limit has another id, that of is.
+func anew(is *Limit) string { return "is called " + is.ID + " now: its counters begin anew" }
 
 // unenforced names the mode of a limit that is not enforced for all, or is "".
 func (l *Limit) unenforced() string {

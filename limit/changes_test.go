@@ -270,3 +270,33 @@ func TestWarnPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestChangesRenamed: a limit that only has another id is called so, each once, and a limit of which more differs is gone.
+func TestChangesRenamed(t *testing.T) {
+	const head = "version: 1\ndefault_plan: p\nplans:\n  p:\n"
+	before := parse(t, head+`    - {id: a, by: [tenant], rate: 1/s}
+    - {id: b, by: [tenant, op], rate: 2/s, mode: shadow}
+    - {id: c, by: [tenant, user], rate: 3/s}
+    - {id: d, by: [tenant, key], action: deny, when: {key: x}}
+`)
+	after := parse(t, head+`    - {id: a2, by: [tenant], rate: 1/s}
+    - {id: b2, by: [tenant, op], rate: 2/s, mode: shadow}
+    - {id: c2, by: [tenant, user], rate: 4/s}
+    - {id: d2, by: [tenant, key], action: deny, when: {key: x}}
+`)
+	want := []string{
+		"plan p: a is called a2 now: its counters begin anew",
+		"plan p: b is called b2 now: its counters begin anew",
+		"plan p: c 3/s burst 3 is gone",
+		"plan p: d deny is gone",
+		"plan p: c2 4/s burst 4 is new",
+		"plan p: d2 deny is new",
+	}
+	if got := limit.Changes(before, after); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	want = []string{"plan p: a is called a2 now: its counters begin anew", "plan p: c 3/s burst 3 -> none", "plan p: d deny -> none"}
+	if got := limit.Loosened(before, after, nil); !slices.Equal(got, want) {
+		t.Errorf("loosened: %q, want %q", got, want)
+	}
+}

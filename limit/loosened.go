@@ -85,8 +85,14 @@ func (c *loosened) tenant(name string, was, is *ruleset) {
 
 // limits compares limits by their ids. All are those that may count a request together after the change.
 func (c *loosened) limits(what string, before, after, all []*Limit) {
-	was, is := byID(before), byID(after)
+	was, is, renamed := byID(before), byID(after), renamedLimits(before, after)
 	for _, l := range before {
+		if renamed[l] != nil {
+			if loosening(l, nil) != "" {
+				c.add("%s%s %s", what, l.ID, anew(renamed[l]))
+			}
+			continue
+		}
 		if now := is[l.ID]; now != nil && !slices.Equal(l.Replaces, now.Replaces) && onlyCountsBeside(now, l, all) {
 			was := *l
 			was.Replaces = now.Replaces
