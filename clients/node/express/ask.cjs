@@ -26,7 +26,8 @@ function overRedis(client, timeout) {
   const send = typeof client.call === 'function'
     ? (words) => client.call(...words)
     : (words) => client.sendCommand(words)
-  const ask = (words) => within(timeout, send(words.map(String)).catch(rethrow))
+  const at = addressOf(client)
+  const ask = (words) => within(timeout, at, send(words.map(String)).catch((err) => rethrow(err, at)))
   const subject = (r) => [r.tenant, r.op || '-', r.ip || '-']
   const dims = (r) => Object.entries(r.dims ?? {}).flatMap(([name, value]) => ['DIM', name, value])
   return {
@@ -46,11 +47,21 @@ function decision([allowed, limit, remaining, retryAfter, resetAfter, limitId, s
   }
 }
 
+// addressOf names the address of a client in messages, or is empty: a cluster has several.
+function addressOf({ options = {} }) {
+  const { host, port, path } = options.socket ?? options
+  if (path) return ` at ${path}`
+  if (!host && !port) return options.url ? ` at ${options.url.replace(/^.*@|^rediss?:\/\//, '')}` : ''
+  return ` at ${host ?? 'localhost'}:${port ?? 6379}`
+}
+
 // rethrow tells error replies, which have a code word in front, from broken connections. A proxy that
 // has as many clients as it takes cannot be reached.
-function rethrow(err) {
-  if (/^(ERR(?! max number of clients)|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(err?.message ?? '')) throw new DecisionError(err.message)
-  throw err
+function rethrow(err, at) {
+  const message = err?.message ?? ''
+  if (/^ERR unknown command '?RL\./i.test(message)) throw new DecisionError(`the server${at} is a Redis, and no limitgate: give a client that is connected to the address of limitgate serve --listen`)
+  if (/^(ERR(?! max number of clients)|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(message)) throw new DecisionError(message)
+  throw new Error(`Limitgate${at} does not answer: ${message}`, { cause: err })
 }
 
 function overHTTP(url, timeout, authorization) {
@@ -98,10 +109,10 @@ const passedOn = [
 ]
 
 // within rejects if a promise takes longer than a time: some clients wait for a connection without end.
-function within(ms, promise) {
+function within(ms, at, promise) {
   let timer
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Limitgate did not answer within ${ms} ms`)), ms)
+    timer = setTimeout(() => reject(new Error(`Limitgate${at} did not answer within ${ms} ms`)), ms)
   })
   promise.catch(() => {}) // it may still fail when nobody waits for it
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))

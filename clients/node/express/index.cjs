@@ -8,8 +8,8 @@ const optionNames = ['client', 'url', 'authorization', 'timeout', 'tenant', 'op'
 
 // checked returns a request, or throws for one that no text and no number can be made of.
 function checked(request) {
-  if (typeof request.tenant !== 'string') throw new TypeError(`limitgate: the tenant is ${request.tenant}, and no text`)
-  if (!Number.isInteger(request.cost)) throw new TypeError(`limitgate: the cost is ${request.cost}, and no whole number`)
+  if (typeof request.tenant !== 'string') throw new TypeError(`limitgate: the option tenant gives ${request.tenant} for this request: it has to give a text`)
+  if (!Number.isInteger(request.cost)) throw new TypeError(`limitgate: the option cost gives ${request.cost} for this request: it has to give a whole number`)
   return request
 }
 
@@ -18,7 +18,7 @@ function limiter(options = {}) {
   for (const name of Object.keys(options)) {
     if (!optionNames.includes(name)) throw new TypeError(`limitgate: there is no option ${name}; the options are ${optionNames.join(', ')}`)
   }
-  const { tenant, op, ip, cost = 1, dims, settle, failOpen = true, onError = logError } = options
+  const { tenant, op, ip, cost = 1, dims, settle, failOpen = true, onError = logUndecided } = options
   if (!tenant) throw new TypeError('limitgate: give a tenant: a text, or a function of the request')
   const ask = asker(options)
   const of = (value, req) => (typeof value === 'function' ? value(req) : value)
@@ -43,7 +43,7 @@ function limiter(options = {}) {
 }
 
 // settled commits what settle returns, and gives errors of both to onError: the answer has been sent.
-async function settled(decision, { onError = logError }, settle) {
+async function settled(decision, { onError = logUnsettled }, settle) {
   try {
     await decision.commit(await settle())
   } catch (err) {
@@ -51,7 +51,8 @@ async function settled(decision, { onError = logError }, settle) {
   }
 }
 
-const logError = (err) => console.error(`limitgate: ${err.message}`)
+const logUndecided = (err) => console.error(`limitgate: a request goes on without a decision: ${err.message}`)
+const logUnsettled = (err) => console.error(`limitgate: the true cost of a request is not settled: ${err.message}`)
 
 // opOf makes an op of a method and a path that a client chose: it has no control characters, and is
 // not too long to be one.

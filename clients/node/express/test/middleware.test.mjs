@@ -125,11 +125,16 @@ test('Express without Limitgate', async (t) => {
   t.after(() => client.disconnect())
   const closed = net.createServer().listen(0, '127.0.0.1')
   await once(closed, 'listening')
-  const closedURL = `http://127.0.0.1:${closed.address().port}`
+  const closedPort = closed.address().port
+  const closedURL = `http://127.0.0.1:${closedPort}`
   await new Promise((resolve) => closed.close(resolve))
+  const closedClient = new Redis({ host: '127.0.0.1', port: closedPort, maxRetriesPerRequest: 0, enableOfflineQueue: false })
+  closedClient.on('error', () => {})
+  t.after(() => closedClient.disconnect())
   const silentURL = `http://127.0.0.1:${silent.address().port}`
   for (const [how, want] of [
-    [{ client }, 'Limitgate did not answer within 100 ms'],
+    [{ client }, `Limitgate at 127.0.0.1:${silent.address().port} did not answer within 100 ms`],
+    [{ client: closedClient }, `Limitgate at 127.0.0.1:${closedPort} does not answer: Stream isn't writeable and enableOfflineQueue options is false`],
     [{ url: closedURL }, `Limitgate at ${closedURL} does not answer: connect ECONNREFUSED ${closedURL.slice('http://'.length)}`],
     [{ url: silentURL }, `Limitgate at ${silentURL} did not answer within 100 ms`],
   ]) {
@@ -148,8 +153,8 @@ test('Express without Limitgate', async (t) => {
 
 test('mistakes of the application', async (t) => {
   for (const [options, want] of [
-    [{ tenant: () => undefined }, /the tenant is undefined/],
-    [{ tenant: 'a', cost: () => NaN }, /the cost is NaN/],
+    [{ tenant: () => undefined }, /the option tenant gives undefined for this request: it has to give a text/],
+    [{ tenant: 'a', cost: () => NaN }, /the option cost gives NaN for this request/],
     [{ tenant: 'a', cost: () => { throw new Error('of mine') } }, /of mine/],
     [{ tenant: 'mine', cost: 3, onDenied: () => { throw new Error('of mine') } }, /of mine/],
   ]) {
@@ -160,6 +165,23 @@ test('mistakes of the application', async (t) => {
     assert.equal(answer.status, 500)
     assert.match(await answer.text(), want)
   }
+})
+
+test('a Redis in the place of Limitgate', async (t) => {
+  const reply = "-ERR unknown command 'RL.CHECK', with args beginning with: 'acme' \r\n"
+  const plain = net.createServer((socket) => socket.on('data', (data) => socket.write(reply.repeat(data.toString().match(/^\*/gm).length))))
+  plain.listen(0, '127.0.0.1')
+  await once(plain, 'listening')
+  t.after(() => plain.close())
+  const client = new Redis({ host: '127.0.0.1', port: plain.address().port, enableReadyCheck: false })
+  client.on('error', () => {})
+  t.after(() => client.disconnect())
+  const app = express()
+  app.use(limit({ client, tenant: 'acme' }), (req, res) => res.send('served'))
+  app.use((err, req, res, next) => res.status(500).send(`${err.name}: ${err.message}`))
+  const answer = await fetch(await serve(t, app))
+  assert.equal(answer.status, 500)
+  assert.match(await answer.text(), new RegExp(`^DecisionError: the server at 127.0.0.1:${plain.address().port} is a Redis, and no limitgate: give a client`))
 })
 
 test('settle may fail', async (t) => {
