@@ -35,8 +35,11 @@ func Envoy(c *rlsconfig.Config, warnings rlsconfig.Problems, tenantKey string) R
 	e.group()
 	for i := range e.rules {
 		r := &e.rules[i]
+		if r.action == "allow" {
+			e.explainUnlimited(r)
+		}
 		if r.action == "allow" && (len(r.when) == 0 || !e.lifts(r, false)) {
-			continue // its requests have no limit anyway
+			continue // no limit of its own level counts its requests
 		}
 		if !e.add(r.imported) {
 			continue

@@ -20,7 +20,7 @@ import (
 // TestEnvoy compares the limits file and the remarks of each folder in testdata/envoy with those
 // beside it.
 func TestEnvoy(t *testing.T) {
-	for _, name := range []string{"edge", "domains", "warnings", "hidden", "shadow"} {
+	for _, name := range []string{"edge", "domains", "warnings", "hidden", "shadow", "unlimited"} {
 		files, err := rlsconfig.ReadDir("testdata/envoy/" + name)
 		if err != nil {
 			t.Fatal(err)
