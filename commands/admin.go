@@ -114,6 +114,8 @@ func (h *Handler) notATenant(name string) string {
 		return "one tenant is reset at a time"
 	case l != nil && l.SpansTenants():
 		return "a shared limit is reset with RL.RESET - " + name
+	case l != nil:
+		return "it is the id of a limit, and the tenant is missing: RL.RESET tenant " + name
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ var dataCommands = wordSet(`
 	sinterstore sismember smembers smismember smove sort sort_ro spop spublish srandmember srem sscan ssubscribe strlen
 	subscribe substr sunion sunionstore sunsubscribe swapdb touch ttl type unsubscribe wait xack xadd xautoclaim xclaim
 	xdel xgroup xinfo xlen xpending xrange xread xreadgroup xrevrange xsetid xtrim zadd zcard zcount zdiff zdiffstore
-	save bgsave bgrewriteaof lastsave module replicaof slaveof failover debug psync sync
+	save shutdown bgsave bgrewriteaof lastsave module replicaof slaveof failover debug psync sync
 	zincrby zinter zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember zrange zrangebylex
 	zrangebyscore zrangestore zrank zrem zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrangebylex
 	zrevrangebyscore zrevrank zscan zscore zunion zunionstore`)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/limitgate/limitgate/limit"
@@ -89,8 +90,10 @@ func meantDuration(text string) (meant time.Duration, reason string) {
 			unit, reason = smaller[last], lastUnitOff
 		case part[2] == "":
 			return 0, lastUnitOff
-		case !known:
+		case !known && (strings.HasPrefix(part[2], "mo") || strings.HasPrefix(part[2], "y")):
 			return 0, dayIsHours
+		case !known:
+			return 0, unitsAre
 		case unit >= day:
 			reason = dayIsHours
 		}

@@ -343,7 +343,7 @@ func (r *Report) checkDurability() {
 		case len(m.Copying) > 0:
 			return SeverityNote, "its replica " + m.Copying[0] + " has no copy of its data yet: should the master go down before that, the backstop decides"
 		default:
-			return SeverityNote, "no replica is connected to it: while it is down the backstop decides; give it one, or connect the one it has"
+			return SeverityNote, "no replica is connected to it: while it is down the backstop decides; add a replica, or look why one that it should have is not connected"
 		}
 		return SeverityOK, "every write is copied to a replica, and a failover may lose the last moments"
 	})

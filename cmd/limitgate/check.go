@@ -60,7 +60,11 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	}
 	req, err := commands.ParseRequest(ownTenantNamed(fs.Args()))
 	if err != nil {
-		fmt.Fprintf(env.stderr, "limitgate check: %v\n", err)
+		peek := ""
+		if fs.NArg() > 3 && fs.Arg(3) == "0" {
+			peek = "; --peek takes nothing"
+		}
+		fmt.Fprintf(env.stderr, "limitgate check: %v%s\n", err, peek)
 		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)

@@ -131,7 +131,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "lint", shopLimits + "/shop.yaml"}, "shop.yaml:3: it is a file of Envoy's limits, whose folder is read: limitgate limits lint " + shopLimits + ", limitgate serve --rls 127.0.0.1:8081 --rls-config " + shopLimits + ", or limitgate limits import envoy " + shopLimits + " for a limits file"},
 	{[]string{"limits", "explain", shopLimits + "/shop.yaml", "tenant=acme"}, `shop.yaml" is a file of Envoy's limits, whose folder is read: limitgate limits explain ` + shopLimits + " tenant=acme"},
 	{[]string{"limits", "explain", shopLimits + "/shop.yaml", "acme", "-", "-"}, "limitgate limits explain " + shopLimits + " KEY=VALUE,KEY=VALUE"},
-	{[]string{"limits", "import", "envy", shopLimits}, `there is no import of "envy"; did you mean envoy?; there are nginx, kong, rules and envoy`},
+	{[]string{"limits", "import", "envy", shopLimits}, `there is no import of "envy"; did you mean envoy?`},
 	{[]string{"limits", "import", "nginx"}, "limits import: a file is needed: limitgate limits import nginx nginx.conf > limits.yaml"},
 	{[]string{"limits", "check"}, "did you mean lint?"},
 	{[]string{"limits", "explain"}, `a file, tenant, op and ip are needed: limitgate limits explain limits.yaml acme "POST /v1/payments" 203.0.113.7`},

@@ -128,8 +128,11 @@ func importMistake(args []string) string {
 	}
 	switch {
 	case !slices.Contains(importNames, from):
+		if near := limit.DidYouMean(from, importNames); near != "" {
+			return "there is no import of " + config.Quote(from) + near
+		}
 		last := len(importNames) - 1
-		return fmt.Sprintf("there is no import of %s%s; there are %s and %s: %s", config.Quote(from), limit.DidYouMean(from, importNames), strings.Join(importNames[:last], ", "), importNames[last], example)
+		return fmt.Sprintf("there is no import of %s; there are %s and %s: %s", config.Quote(from), strings.Join(importNames[:last], ", "), importNames[last], example)
 	case len(args) == 1 && from == "envoy":
 		return "a folder is needed: limitgate limits import envoy ratelimit/config > limits.yaml"
 	case len(args) == 1:

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -152,7 +153,7 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	for _, c := range subcommands() {
 		names = append(names, c.name)
 	}
-	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s; limitgate help lists them\n", args[0], commandMeant(args[0], names))
+	fmt.Fprintf(env.stderr, "limitgate: there is no command %.64q%s\n", args[0], cmp.Or(commandMeant(args[0], names), "; limitgate help lists them"))
 	return exitUsage
 }
 

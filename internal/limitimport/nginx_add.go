@@ -60,7 +60,7 @@ func (n *nginx) remarkDelays() {
 	}
 	if len(lines) > 0 {
 		slices.Sort(lines)
-		n.remark(lines[0], "nginx holds requests of a burst back, where nodelay is missing, as on %s; here those of the burst are admitted at once, and more are denied with the time to try again", listOfLines(lines))
+		n.remark(lines[0], "nginx holds requests of a burst back, where nodelay is missing or delay is set, as on %s; here those of the burst are admitted at once, and more are denied with the time to try again", listOfLines(lines))
 	}
 }
 

@@ -53,7 +53,7 @@ func watchCapped(ctx context.Context, log *slog.Logger, rate int64, capped func(
 		if pause = cappedPause; n == logged {
 			continue
 		}
-		log.Warn("--backstop-total-rate denied requests that their limits admit", "denied", n-logged, "total_rate", rate)
+		log.Warn("--backstop-total-rate denied requests that their limits admit", "denied", n-logged, "total_rate", rate, "advice", "the store is out, and all tenants together ask for more: bring it back, or raise the rate if the service behind bears more")
 		logged, pause = n, cappedQuiet
 	}
 }
