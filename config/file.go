@@ -37,6 +37,11 @@ func NoFile(path string) (text string, near bool) {
 	if meant := nearFile(path); meant != "" {
 		return text + fmt.Sprintf("; did you mean %.200q?", meant), true
 	}
+	if first, _, several := strings.Cut(path, ","); several {
+		if _, err := os.Stat(first); err == nil {
+			return text + ": one file belongs here, and no list of files", true
+		}
+	}
 	return text, false
 }
 

@@ -35,7 +35,7 @@ func (c *compiler) allowNotes() (notes []*allowNote) {
 		}
 		if n := len(counting); otherLevel {
 			others := ""
-			if n > mostCounting {
+			if n > mostCounting+1 { // one more has room in the place of its number
 				counting, others = counting[:mostCounting], " and "+countOthers(n-mostCounting)
 			}
 			notes = addAllowNote(notes, &allowNote{of: []*Limit{a}, level: planGroup{a.Plan, a.groupKey()}, counting: strings.Join(counting, ", ") + others})

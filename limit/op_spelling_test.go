@@ -59,24 +59,6 @@ func TestSpellingOf(t *testing.T) {
 		{patterns("POST log*"), "POST /login", "POST login", "POST log*", "the path of the limit does not begin with a slash: write one there"},
 		{patterns("export"), "export ", "export", "export", "it ends with a blank"},
 
-		{patterns("GET /v1/users/{id}"), "GET /v1/users/:id", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has the parameter :id in place of {id}"},
-		{patterns("GET /a/{b}/c/{d}"), "GET /a/<int:b>/c/[d]", "GET /a/{b}/c/{d}", "GET /a/{b}/c/{d}", "it has the parameter <int:b> in place of {b}"},
-		{patterns("GET /v1/users/{id}"), "GET /v1/users/{user}", "", "", ""},
-		{patterns("GET /v1/users/{id}"), "GET /v1/users/7", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has a value in place of {id}: send the template of the route"},
-		{patterns("GET /v1/users/:id/posts"), "GET /v1/users/0a1b-22/posts", "GET /v1/users/:id/posts", "GET /v1/users/:id/posts", "it has a value in place of :id: send the template of the route"},
-		{patterns("GET /v1/users/{id}*"), "GET /v1/users/7/posts", "GET /v1/users/{id}", "GET /v1/users/{id}*", "it has a value in place of {id}: send the template of the route"},
-		{patterns("GET /v1/users/{id}/*"), "GET /v1/users/7/posts", "GET /v1/users/{id}/", "GET /v1/users/{id}/*", "it has a value in place of {id}: send the template of the route"},
-		{patterns("/v1/users/{id}"), "/v1/users/7", "/v1/users/{id}", "/v1/users/{id}", "it has a value in place of {id}: send the template of the route"},
-		{patterns("GET /v1/*", "GET /v1/users/{id}"), "GET /v1/users/7", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has a value in place of {id}: send the template of the route"},
-		{patterns("GET /v1/users/{id}"), "GET /v1/users/me", "", "", ""},
-		{patterns("GET /{version}/users"), "GET /v2/users", "", "", ""},
-		{patterns("GET /v1/users/{id}"), "GET /v1/users/7/posts", "", "", ""},
-		{patterns("GET /v1/users/{id}"), "POST /v1/users/7", "", "", ""},
-		{patterns("GET /v1/users/{id}", "GET /v1/users/7"), "GET /v1/users/7", "", "", ""},
-		{patterns("GET /v1/users/{id}/*"), "GET /v1/users/7", "", "", ""},
-		{patterns("GET /v1/users/{id}"), "GET /v1/teams/:id", "", "", ""},
-		{patterns("GET /v1/users/{id}", "GET /v1/users/:id"), "GET /v1/users/:id", "", "", ""},
-
 		{conditions, "", "", "", ""},
 		{conditions, "POST /exports", "", "", ""},
 		{conditions, "POST /v1/pay?x", "", "", ""},
@@ -116,6 +98,37 @@ func TestSpellingOf(t *testing.T) {
 		{counted, "delete/users/7", "", "", ""},
 		{counted[1:], "get /x", "", "", ""},
 		{counted[1:], "post /exports", "POST /exports", "POST /exports", small},
+	} {
+		s, found := limit.SpellingOf(row.op, row.uses)
+		if want := (limit.OpSpelling{Meant: row.meant, Condition: row.of, Reason: row.why}); s != want || found != (row.meant != "") {
+			t.Errorf("%q: got %q, %v, want %q", row.op, s, found, want)
+		}
+	}
+}
+
+// TestSpellingOfTemplates: a parameter in another style, and a value in the place of one, are found.
+func TestSpellingOfTemplates(t *testing.T) {
+	for _, row := range []struct {
+		uses               []limit.OpUse
+		op, meant, of, why string
+	}{
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/:id", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has the parameter :id in place of {id}"},
+		{patterns("GET /a/{b}/c/{d}"), "GET /a/<int:b>/c/[d]", "GET /a/{b}/c/{d}", "GET /a/{b}/c/{d}", "it has the parameter <int:b> in place of {b}"},
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/{user}", "", "", ""},
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/7", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has a value in place of {id}: send the template of the route"},
+		{patterns("GET /v1/users/:id/posts"), "GET /v1/users/0a1b-22/posts", "GET /v1/users/:id/posts", "GET /v1/users/:id/posts", "it has a value in place of :id: send the template of the route"},
+		{patterns("GET /v1/users/{id}*"), "GET /v1/users/7/posts", "GET /v1/users/{id}", "GET /v1/users/{id}*", "it has a value in place of {id}: send the template of the route"},
+		{patterns("GET /v1/users/{id}/*"), "GET /v1/users/7/posts", "GET /v1/users/{id}/", "GET /v1/users/{id}/*", "it has a value in place of {id}: send the template of the route"},
+		{patterns("/v1/users/{id}"), "/v1/users/7", "/v1/users/{id}", "/v1/users/{id}", "it has a value in place of {id}: send the template of the route"},
+		{patterns("GET /v1/*", "GET /v1/users/{id}"), "GET /v1/users/7", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has a value in place of {id}: send the template of the route"},
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/me", "", "", ""},
+		{patterns("GET /{version}/users"), "GET /v2/users", "", "", ""},
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/7/posts", "", "", ""},
+		{patterns("GET /v1/users/{id}"), "POST /v1/users/7", "", "", ""},
+		{patterns("GET /v1/users/{id}", "GET /v1/users/7"), "GET /v1/users/7", "", "", ""},
+		{patterns("GET /v1/users/{id}/*"), "GET /v1/users/7", "", "", ""},
+		{patterns("GET /v1/users/{id}"), "GET /v1/teams/:id", "", "", ""},
+		{patterns("GET /v1/users/{id}", "GET /v1/users/:id"), "GET /v1/users/:id", "", "", ""},
 	} {
 		s, found := limit.SpellingOf(row.op, row.uses)
 		if want := (limit.OpSpelling{Meant: row.meant, Condition: row.of, Reason: row.why}); s != want || found != (row.meant != "") {

@@ -68,7 +68,7 @@ func runDoctor(ctx context.Context, env *environment, args []string) int {
 	switch {
 	case err != nil:
 	case fs.NArg() > 0:
-		err = fmt.Errorf("%s is not a flag: name the nodes by --redis", config.Quote(fs.Arg(0)))
+		err = fmt.Errorf("%s is not a flag: name the nodes by --redis %s", config.Quote(fs.Arg(0)), strings.Join(fs.Args(), ","))
 	case !settings.UsesRedis():
 		err = noAddress(env)
 	case *timeout <= 0 || *decision <= 0:

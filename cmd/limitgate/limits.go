@@ -69,10 +69,10 @@ has them; limitgate audit prints them whole.`},
 	{"rollback", `rollback makes one item what it was at a version.`},
 	{"confirm", `confirm applies on purpose what was written or deleted by hand and put
 back by the control plane, since nobody had signed it.`},
-	{"history rollback confirm", `An ITEM is TENANT, TENANT#NAME, PLAN#NAME or SHARED; history takes the name of a
-plan, too.`},
-	{"watch", `watch prints changes as they happen, until it is interrupted. It is told of them as
-a proxy is, by a queue of its own. AWS is found as its own tools find it.`},
+	{"history rollback confirm", `An ITEM is SHARED, PLAN#NAME, TENANT#NAME, or the name of a tenant alone; history takes
+the name of a plan, too.`},
+	{"watch", `watch prints changes as they happen, until it is interrupted. It receives them
+as a proxy does, by a queue of its own. AWS is found as its own tools find it.`},
 }
 
 // limitsAbout returns the help of a command of limits, or of limits itself.
