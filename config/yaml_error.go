@@ -263,6 +263,9 @@ func (e *yamlError) noComma() (int, string) {
 	if name := placeholder.FindString("$" + rest); name != "" && strings.HasPrefix("$"+rest, name) && strings.HasSuffix(strings.TrimSuffix(e.line(e.Mark.Line), e.rest()), "$") {
 		return e.Mark.Line, fmt.Sprintf(ofVariable, name, "a value")
 	}
+	if template := e.unquotedTemplate(); template != "" {
+		return e.Mark.Line, "text with braces needs quotes: write " + Quote(template)
+	}
 	switch {
 	case rest == "":
 		return e.ContextMark.Line, e.notClosed(e.ContextMark.Line, open)
@@ -280,6 +283,22 @@ func (e *yamlError) noComma() (int, string) {
 	}
 	return e.Mark.Line, fmt.Sprintf("a comma is missing in front of %s, or the %c that closes the %c%s: text that has a comma, a bracket or a colon with a space behind it needs quotes",
 		shown(rest), closing[open], open, where)
+}
+
+// templateBegin and templateEnd match the template of a route up to its first parameter, and from that on.
+var (
+	templateBegin = regexp.MustCompile(`[^\s:,"'\[\]{}][^:,"'\[\]{}]*$`)
+	templateEnd   = regexp.MustCompile(`^\{[\w.-]+\}[^\s,"'\]{}]*(?:\{[\w.-]+\}[^\s,"'\]{}]*)*`)
+)
+
+// unquotedTemplate returns the template of a route without quotes whose parameter the parser takes for a value of its own, or "".
+func (e *yamlError) unquotedTemplate() string {
+	begin := templateBegin.FindString(strings.TrimSuffix(e.line(e.Mark.Line), e.rest()))
+	end := templateEnd.FindString(e.rest())
+	if end == "" || !strings.HasSuffix(begin, "/") {
+		return ""
+	}
+	return begin + end
 }
 
 // noValue explains the place where a value is missing.

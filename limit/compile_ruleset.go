@@ -52,7 +52,11 @@ const maxNamed = 10
 // noPlan returns the error for a plan that does not exist: with the plan that is nearly
 // called so, or with the plans there are.
 func (c *compiler) noPlan(name string) string {
-	return "there is no plan " + Quote(name) + orThese(name, keys(c.plans), "the plans are ", "the file has no plans")
+	names, are := keys(c.plans), "the plans are "
+	if len(names) == 1 {
+		are = "the only plan is "
+	}
+	return "there is no plan " + Quote(name) + orThese(name, names, are, "the file has no plans")
 }
 
 // noLimit returns the error for a limit that a plan does not have.

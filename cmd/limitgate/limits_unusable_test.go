@@ -35,7 +35,7 @@ func TestPushBesideAnUnusableItem(t *testing.T) {
 	putItem(t, "TENANT#hand", `{"plan":"nope"}`)
 	without := writeLimits(t, strings.Replace(freePlan, "version: 1\n", "version: 1\ncomplete_for: [plans]\n", 1))
 	out, errs, code := command("limits", "push", "--yes", "--actor", "ann", without, testTable)
-	const broken = `the limits of the table would be invalid: dynamodb://limits: TENANT#acme: tenants.acme.plan: there is no plan "pro": the plans are free`
+	const broken = `the limits of the table would be invalid: dynamodb://limits: TENANT#acme: tenants.acme.plan: there is no plan "pro": the only plan is free`
 	if code != exitError || !strings.Contains(errs, unusable) || !strings.HasSuffix(errs, "nothing is written: "+broken+"\n") {
 		t.Errorf("push without a plan: exit %d: %s%s", code, out, errs)
 	}
