@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,10 +16,10 @@ import (
 // one at each master before the first of a client.
 
 // forbidden makes a call on a bucket of its own at each master of a topology that is connected, and returns the errors if all that
-// answer forbid it. A store that forbids calls at some masters decides those of the others.
+// answer forbid it. A store that forbids calls at some masters decides those of the others: their errors become outcomes of connected.
 func (s *Store) forbidden(ctx context.Context, t *topology, connected map[*node]error) error {
-	var mu sync.Mutex // guards all and decided
-	var all topologyErrors
+	var mu sync.Mutex // guards forbids and decided
+	forbids := map[*node]error{}
 	decided := false
 	var wg sync.WaitGroup
 	for n, key := range t.keysOf(probePrefix + rand.Text() + ":") { // a bucket that exists is written by another command
@@ -28,15 +31,21 @@ func (s *Store) forbidden(ctx context.Context, t *topology, connected map[*node]
 			mu.Lock()
 			defer mu.Unlock()
 			if Forbidden(err) {
-				all = append(all, topologyError{n.addr, err})
+				forbids[n] = err
 			}
 			decided = decided || err == nil
 		})
 	}
 	wg.Wait()
-	if decided || len(all) == 0 {
+	if decided || len(forbids) == 0 {
+		maps.Copy(connected, forbids)
 		return nil
 	}
+	var all topologyErrors
+	for n, err := range forbids {
+		all = append(all, topologyError{n.addr, err})
+	}
+	slices.SortFunc(all, func(a, b topologyError) int { return cmp.Compare(a.addr, b.addr) })
 	return all
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/limitgate/limitgate/internal/redistest"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
 	"github.com/limitgate/limitgate/internal/wrongport"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -105,9 +106,15 @@ func TestOpenForbidden(t *testing.T) {
 	nodes := redistest.StartCluster(t, 3, 0)
 	var addrs []string
 	for i, m := range nodes.Masters(t) {
-		s, err := openWithout(t, Options{}, m.Addr)
+		var lines syncbuffer.Buffer
+		s, err := openWithout(t, Options{Log: slog.New(slog.NewTextHandler(&lines, nil))}, m.Addr)
 		if err != nil {
 			t.Fatalf("with %d masters that forbid it: %v", i, err)
+		}
+		for _, addr := range addrs {
+			if !strings.Contains(lines.String(), `msg="store degraded, using backstop" node=`+addr+" kind=auth") {
+				t.Errorf("no line about %s:\n%s", addr, lines.String())
+			}
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
