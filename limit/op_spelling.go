@@ -93,13 +93,25 @@ func SpellingOf(op string, uses []OpUse) (s OpSpelling, found bool) {
 	return s, false
 }
 
-// instanceOf returns the template of a condition of which an op is the path of a request, also where the beginning of ops is a
+// instanceOf returns the template of a condition of which an op is the path of a request, also where a shorter beginning of ops is a
 // condition that holds for it.
 func (p parsedOp) instanceOf(uses []OpUse) (s OpSpelling, found bool) {
+	longest := 0 // of the beginnings that hold
 	for _, use := range uses {
+		if text, isPrefix := strings.CutSuffix(use.Pattern, "*"); isPrefix && strings.HasPrefix(p.op, text) {
+			longest = max(longest, len(text))
+		}
+	}
+	for _, use := range uses {
+		if begin := strings.IndexAny(use.Pattern, paramBegins); begin < max(longest, 1) { // it has no parameter, or a longer beginning holds
+			continue
+		}
 		text, isPrefix := strings.CutSuffix(use.Pattern, "*")
 		want := parseOp(text)
-		if param := valueOfParam(p.path, want.path, isPrefix); param != "" && p.method == want.method {
+		if p.method != want.method {
+			continue
+		}
+		if param := valueOfParam(p.path, want.path, isPrefix); param != "" {
 			return OpSpelling{Meant: text, Condition: use.Pattern, Reason: "it has a value in place of " + Shorten(param) + ": send the template of the route"}, true
 		}
 	}

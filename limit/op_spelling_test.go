@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -156,4 +157,21 @@ func FuzzSpellingOf(f *testing.F) {
 			t.Errorf("%q is said to mean %q, for %q", op, s, pattern)
 		}
 	})
+}
+
+// BenchmarkSpellingOf measures the comparison of the op with the most segments with as many conditions as are compared.
+func BenchmarkSpellingOf(b *testing.B) {
+	for name, format := range map[string]string{"exact": "GET /x%d/y", "template": "POST /%d/{id}", "templates": "POST //////////{id}/%d"} {
+		var texts []string
+		for i := range 256 {
+			texts = append(texts, fmt.Sprintf(format, i))
+		}
+		uses, op := patterns(texts...), "POST "+strings.Repeat("/", 1019)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				limit.SpellingOf(op, uses)
+			}
+		})
+	}
 }

@@ -6,6 +6,9 @@ import "strings"
 // {id} of Go's http.ServeMux, FastAPI and Spring, :id of Express and Gin, <id> of Flask, and [id] of Next.js.
 var paramStyles = [...]struct{ begin, end string }{{"{", "}"}, {":", ""}, {"<", ">"}, {"[", "]"}}
 
+// paramBegins are the first bytes of parameters.
+const paramBegins = "{:<["
+
 // paramStyle returns the index of the style of a segment of a path that is a parameter, or -1.
 func paramStyle(segment string) int {
 	for i, style := range paramStyles {
@@ -19,10 +22,10 @@ func paramStyle(segment string) int {
 // differentParam returns the first parameters of two templates that are one route but for the way in which they write
 // parameters, or "".
 func differentParam(a, b string) (inA, inB string) {
-	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
-	if len(as) != len(bs) {
+	if strings.Count(a, "/") != strings.Count(b, "/") { // before memory is taken for the path of a client
 		return "", ""
 	}
+	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
 	for i := range as {
 		styleA, styleB := paramStyle(as[i]), paramStyle(bs[i])
 		switch {
@@ -36,21 +39,37 @@ func differentParam(a, b string) (inA, inB string) {
 	return inA, inB
 }
 
-// valueOfParam returns the first parameter of a template for which a path of its route has a value, or "". Only what has digits is
-// taken for one, and no version: /users/me and /v2 may be routes of their own. IsPrefix reports that the path may go on.
+// valueOfParam returns the first parameter of a template for which a path of its route has a value, or "". IsPrefix reports that the path
+// may go on. It takes as long as the template goes along with the path, without memory: the path is of a client.
 func valueOfParam(path, template string, isPrefix bool) (param string) {
-	values, names := strings.Split(path, "/"), strings.Split(template, "/")
-	if len(values) < len(names) || len(values) > len(names) && !isPrefix {
-		return ""
-	}
-	for i, name := range names {
-		switch value := values[i]; {
-		case value == name, isPrefix && i == len(names)-1 && strings.HasPrefix(value, name):
-		case paramStyle(name) < 0 || paramStyle(value) >= 0 || !hasNumber(value):
+	for {
+		value, restOfPath, pathGoesOn := strings.Cut(path, "/")
+		name, rest, goesOn := strings.Cut(template, "/")
+		switch {
+		case value == name, isPrefix && !goesOn && strings.HasPrefix(value, name):
+		case paramStyle(name) < 0 || paramStyle(value) >= 0 || !isValue(value):
 			return ""
 		case param == "":
 			param = name
 		}
+		switch {
+		case !goesOn && pathGoesOn && !isPrefix, goesOn && !pathGoesOn:
+			return ""
+		case !goesOn:
+			return param
+		}
+		path, template = restOfPath, rest
 	}
-	return param
+}
+
+// isValue reports whether a segment of a path is most likely the value of a parameter: a number, or a longer text of which a
+// third is digits. users/me, v2, oauth2 and s3 may be names of routes.
+func isValue(segment string) bool {
+	digits := 0
+	for i := range len(segment) {
+		if segment[i] >= '0' && segment[i] <= '9' {
+			digits++
+		}
+	}
+	return digits > 0 && (digits == len(segment) || len(segment) >= 6 && 3*digits >= len(segment))
 }

@@ -12,15 +12,12 @@ func RouteOf(op string) string {
 	}
 	segments := strings.Split(op[begin:], "/")
 	for i, s := range segments {
-		if hasNumber(s) {
+		if strings.ContainsAny(s, "0123456789") && !isVersion(s) {
 			segments[i] = "{id}"
 		}
 	}
 	return op[:begin] + strings.Join(segments, "/")
 }
-
-// hasNumber reports whether a segment has a digit, and is no version.
-func hasNumber(s string) bool { return strings.ContainsAny(s, "0123456789") && !isVersion(s) }
 
 // isVersion reports whether a segment is v and at most two digits.
 func isVersion(s string) bool {

@@ -152,12 +152,12 @@ func (s *sampledRequests) lookAtOp(set *limit.Set, req *limit.Request) {
 	if of.Reason == "" {
 		return
 	}
-	attr, where := "condition", of.Condition
-	if where == "" { // limits count by op
-		attr, where = "route", limit.Shorten(limit.RouteOf(of.Meant))
+	attrs := []any{"reason", of.Reason, "condition", of.Condition}
+	if of.Condition == "" { // limits count by op
+		attrs = []any{"reason", of.Reason, "plan", set.Plan(req.Tenant), "advice", "limitgate top shows the ops of requests"}
 	}
-	if s.mayLog(&s.spelled, where+": "+of.Reason) {
-		s.log.Warn(spelledLine, "reason", of.Reason, attr, where)
+	if s.mayLog(&s.spelled, of.Condition+": "+of.Reason) { // one line for all ops without a condition: a client may have any number of them
+		s.log.Warn(spelledLine, attrs...)
 	}
 }
 

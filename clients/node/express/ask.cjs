@@ -13,6 +13,7 @@ class DecisionError extends Error {
 // asker returns functions that ask over a client of ioredis or node-redis, or over the URL of
 // limitgate serve --http. Timeout is in milliseconds.
 function asker({ client, url, timeout = 250, authorization }) {
+  if (!Number.isInteger(timeout) || timeout < 1 || timeout > maxTimeout) throw new TypeError(`limitgate: the timeout is ${timeout}: it is a whole number of milliseconds, such as 250 for a quarter of a second`)
   if (client && url) throw new TypeError('limitgate: give a client or a url, not both')
   if (client) return overRedis(client, timeout)
   if (url) {
@@ -22,10 +23,18 @@ function asker({ client, url, timeout = 250, authorization }) {
   throw new TypeError('limitgate: give a client of ioredis or node-redis, or the url of limitgate serve --http')
 }
 
+// maxTimeout is an hour: timers take no more than 24 days.
+const maxTimeout = 3_600_000
+
+// sender returns a function that sends the words of a command by a client of ioredis or node-redis.
+function sender(client) {
+  if (typeof client?.call === 'function') return (words) => client.call(...words)
+  if (typeof client?.sendCommand === 'function') return (words) => client.sendCommand(words)
+  throw new TypeError(`limitgate: the client is ${typeof client === 'object' ? 'an object without call and sendCommand' : `a ${typeof client}`}: give a client of ioredis or node-redis, such as new Redis(6380)`)
+}
+
 function overRedis(client, timeout) {
-  const send = typeof client.call === 'function'
-    ? (words) => client.call(...words)
-    : (words) => client.sendCommand(words)
+  const send = sender(client)
   const at = addressOf(client)
   const ask = (words) => within(timeout, at, send(words.map(String)).catch((err) => rethrow(err, at)))
   const subject = (r) => [r.tenant, r.op || '-', r.ip || '-']
@@ -118,4 +127,4 @@ function within(ms, at, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
-module.exports = { asker, DecisionError }
+module.exports = { asker, sender, DecisionError }

@@ -10,6 +10,7 @@ const optionNames = ['client', 'url', 'authorization', 'timeout', 'tenant', 'op'
 function checked(request) {
   if (typeof request.tenant !== 'string') throw new TypeError(`limitgate: the option tenant gives ${request.tenant} for this request: it has to give a text`)
   if (!Number.isInteger(request.cost)) throw new TypeError(`limitgate: the option cost gives ${request.cost} for this request: it has to give a whole number`)
+  if (request.dims !== undefined && request.dims !== null && (typeof request.dims !== 'object' || Array.isArray(request.dims))) throw new TypeError(`limitgate: the option dims gives ${JSON.stringify(request.dims)} for this request: it has to give an object of names and texts, such as { user: 'u1' }`)
   return request
 }
 
@@ -20,6 +21,7 @@ function limiter(options = {}) {
   }
   const { tenant, op, ip, cost = 1, dims, settle, failOpen = true, onError = logUndecided } = options
   if (!tenant) throw new TypeError('limitgate: give a tenant: a text, or a function of the request')
+  if (typeof failOpen !== 'boolean') throw new TypeError(`limitgate: failOpen is ${JSON.stringify(failOpen)}: it is true or false`)
   const ask = asker(options)
   const of = (value, req) => (typeof value === 'function' ? value(req) : value)
   // decide resolves to a decision, or to undefined if the request goes on without one.

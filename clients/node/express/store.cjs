@@ -2,16 +2,24 @@
 // A store for express-rate-limit: its counters are limits of Limitgate that come with each call,
 // so no limits file is needed.
 
+const { sender } = require('./ask.cjs')
+
 // LimitgateStore keeps windowMs and limit of the middleware as a bucket of limit units that fills
 // up within windowMs. A client that has used them up comes back when a unit is there, not at the
 // end of a window.
 class LimitgateStore {
   // The client is one of ioredis or node-redis. Prefix precedes each key.
-  constructor({ client, prefix = 'express:' }) {
+  constructor(options = {}) {
+    if (typeof options.sendCommand === 'function' || typeof options.call === 'function') throw new TypeError('limitgate: the client belongs in an object: new LimitgateStore({ client })')
+    for (const name of Object.keys(options)) {
+      if (name !== 'client' && name !== 'prefix') throw new TypeError(`limitgate: there is no option ${name}; the options are client, prefix`)
+    }
+    const { client, prefix = 'express:' } = options
     if (!client) throw new TypeError('limitgate: give a client of ioredis or node-redis')
+    const send = sender(client)
     this.prefix = prefix
     this.localKeys = false
-    this.send = typeof client.call === 'function' ? (...words) => client.call(...words) : (...words) => client.sendCommand(words)
+    this.send = (...words) => send(words)
   }
 
   // init receives the options of the middleware.

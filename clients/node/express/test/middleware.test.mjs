@@ -154,6 +154,7 @@ test('Express without Limitgate', async (t) => {
 test('mistakes of the application', async (t) => {
   for (const [options, want] of [
     [{ tenant: () => undefined }, /the option tenant gives undefined for this request: it has to give a text/],
+    [{ tenant: 'a', dims: ['user'] }, /the option dims gives \["user"\] for this request: it has to give an object/],
     [{ tenant: 'a', cost: () => NaN }, /the option cost gives NaN for this request/],
     [{ tenant: 'a', cost: () => { throw new Error('of mine') } }, /of mine/],
     [{ tenant: 'mine', cost: 3, onDenied: () => { throw new Error('of mine') } }, /of mine/],
@@ -165,6 +166,26 @@ test('mistakes of the application', async (t) => {
     assert.equal(answer.status, 500)
     assert.match(await answer.text(), want)
   }
+})
+
+test('options that cannot be meant', () => {
+  const client = clients.ioredis
+  for (const [options, want] of [
+    [{ client: 'redis://127.0.0.1:6380' }, /the client is a string: give a client of ioredis or node-redis/],
+    [{ client: {} }, /the client is an object without call and sendCommand/],
+    [{ client: 6380 }, /the client is a number/],
+    [{ url, timeout: 0.25 }, /the timeout is 0.25: it is a whole number of milliseconds/],
+    [{ client, timeout: '250ms' }, /the timeout is 250ms/],
+    [{ client, timeout: 0 }, /the timeout is 0/],
+    [{ client, failOpen: 'no' }, /failOpen is "no": it is true or false/],
+  ]) assert.throws(() => limit({ tenant: 't', ...options }), want)
+  for (const [make, want] of [
+    [() => new LimitgateStore(), /give a client/],
+    [() => new LimitgateStore(client), /new LimitgateStore\(\{ client \}\)/],
+    [() => new LimitgateStore(clients.redis), /new LimitgateStore\(\{ client \}\)/],
+    [() => new LimitgateStore({ client: {} }), /the client is an object without call and sendCommand/],
+    [() => new LimitgateStore({ client, prfix: 'a' }), /there is no option prfix; the options are client, prefix/],
+  ]) assert.throws(make, want)
 })
 
 test('a Redis in the place of Limitgate', async (t) => {
