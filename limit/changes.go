@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // mostChanges bounds the lines of Changes.
@@ -161,7 +163,10 @@ func (c *changes) plan(what string, was, is *ruleset) {
 
 // compare compares limits by their ids.
 func (c *changes) compare(what, tenant string, before, after []*Limit) {
-	renamed := renamedLimits(before, after)
+	var renamed map[*Limit]*Limit
+	if len(c.found) < c.most { // otherwise lines are only counted
+		renamed = renamedLimits(before, after)
+	}
 	for _, was := range before {
 		if is := withID(after, was.ID); is == nil && renamed[was] != nil {
 			c.add(was.ID, tenant, "%s%s %s", what, was.ID, anew(renamed[was]))
@@ -182,26 +187,48 @@ func (c *changes) compare(what, tenant string, before, after []*Limit) {
 // mostRenamed bounds the limits of new ids that are compared with those that are gone.
 const mostRenamed = 64
 
+// renameKey has what limits have in common of which one may be the other one by another id.
+type renameKey struct {
+	params bucket.Params
+	mode   Mode
+	share  int
+	group  string
+	level  string
+}
+
+func (l *Limit) renameKey() renameKey {
+	return renameKey{l.Params, l.Mode, int(l.share), l.Group, strings.Join(l.Level(), ",")}
+}
+
 // renamedLimits returns, of the limits that count and are gone, those that another id has now, by the limit that they were.
 func renamedLimits(before, after []*Limit) map[*Limit]*Limit {
 	was, is := byID(before), byID(after)
-	fresh := slices.DeleteFunc(slices.Clone(after), func(l *Limit) bool { return was[l.ID] != nil || l.Action != ActionLimit })
-	if len(fresh) == 0 || len(fresh) > mostRenamed {
+	fresh := map[renameKey][]*Limit{}
+	n := 0
+	for _, l := range after {
+		if was[l.ID] == nil && l.Action == ActionLimit && l.Mode != ModeOff {
+			key := l.renameKey()
+			fresh[key] = append(fresh[key], l)
+			n++
+		}
+	}
+	if n == 0 || n > mostRenamed {
 		return nil
 	}
 	renamed := map[*Limit]*Limit{}
 	for _, l := range before {
-		if is[l.ID] != nil || l.Action != ActionLimit {
+		if is[l.ID] != nil || l.Action != ActionLimit || l.Mode == ModeOff {
 			continue
 		}
-		i := slices.IndexFunc(fresh, func(f *Limit) bool {
+		key := l.renameKey()
+		i := slices.IndexFunc(fresh[key], func(f *Limit) bool {
 			its := *f
 			its.ID = l.ID
 			return len(differences(l, &its)) == 0
 		})
 		if i >= 0 {
-			renamed[l] = fresh[i]
-			fresh = slices.Delete(fresh, i, i+1)
+			renamed[l] = fresh[key][i]
+			fresh[key] = slices.Delete(fresh[key], i, i+1)
 		}
 	}
 	return renamed

@@ -300,3 +300,44 @@ func TestChangesRenamed(t *testing.T) {
 		t.Errorf("loosened: %q, want %q", got, want)
 	}
 }
+
+// TestLoosenedRenamed: a limit of another id whose place a new one takes is listed as gone, and not where one took it before.
+func TestLoosenedRenamed(t *testing.T) {
+	const head = "version: 1\ndefault_plan: p\nplans:\n  p:\n"
+	for _, row := range []struct{ before, after, want string }{
+		{"- {id: a, by: [tenant], rate: 10/s}", "- {id: b, by: [tenant], rate: 10/s}\n    - {id: c, by: [tenant, op], rate: 1000/s, replaces: [b]}", "plan p: a 10/s burst 10 -> none"},
+		{"- {id: a, by: [tenant], rate: 10/s}", "- {id: b, by: [tenant], rate: 10/s}\n    - {id: c, by: [tenant], when: {op: x}, rate: 1000/s}", "plan p: a 10/s burst 10 -> none"},
+		{"- {id: a, by: [tenant], rate: 10/s}\n    - {id: c, by: [tenant], when: {op: x}, rate: 1000/s}", "- {id: b, by: [tenant], rate: 10/s}\n    - {id: c, by: [tenant], when: {op: x}, rate: 1000/s}", "plan p: a is called b now: its counters begin anew"},
+		{"- {id: a, by: [tenant], rate: 10/s, mode: off}", "- {id: b, by: [tenant], rate: 10/s, mode: off}", ""},
+	} {
+		got := limit.Loosened(parse(t, head+"    "+row.before+"\n"), parse(t, head+"    "+row.after+"\n"), nil)
+		if strings.Join(got, "; ") != row.want {
+			t.Errorf("%s -> %s: %q, want %q", row.before, row.after, got, row.want)
+		}
+	}
+}
+
+// BenchmarkLoosenedRenamed measures tenants that move between plans whose limits have other ids.
+func BenchmarkLoosenedRenamed(b *testing.B) {
+	file := func(plan string) string {
+		var text strings.Builder
+		text.WriteString("version: 1\nmax_levels: 64\ndefault_plan: a\nplans:\n")
+		for _, p := range []string{"a", "b"} {
+			fmt.Fprintf(&text, "  %s:\n", p)
+			for i := range 60 {
+				fmt.Fprintf(&text, "    - {id: %s%d, by: [tenant], group: g%d, rate: %d/s}\n", p, i, i, i+1)
+			}
+		}
+		text.WriteString("tenants:\n")
+		for i := range 100 {
+			fmt.Fprintf(&text, "  t%d: {plan: %s}\n", i, plan)
+		}
+		return text.String()
+	}
+	before, after := parse(b, file("a")), parse(b, file("b"))
+	for b.Loop() {
+		if len(limit.Loosened(before, after, nil)) == 0 {
+			b.Fatal("nothing is loosened")
+		}
+	}
+}

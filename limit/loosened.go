@@ -87,7 +87,7 @@ func (c *loosened) tenant(name string, was, is *ruleset) {
 func (c *loosened) limits(what string, before, after, all []*Limit) {
 	was, is, renamed := byID(before), byID(after), renamedLimits(before, after)
 	for _, l := range before {
-		if renamed[l] != nil {
+		if renamed[l] != nil && !isTaken(l, renamed[l], was, all) {
 			if loosening(l, nil) != "" {
 				c.add("%s%s %s", what, l.ID, anew(renamed[l]))
 			}
@@ -107,6 +107,15 @@ func (c *loosened) limits(what string, before, after, all []*Limit) {
 			c.add("%s%s allows requests", what, l.ID)
 		}
 	}
+}
+
+// isTaken reports whether another limit may take the place of is, and did not take that of was, which is has from now on by
+// another id. Before has the limits before the change by their ids.
+func isTaken(was, is *Limit, before map[string]*Limit, all []*Limit) bool {
+	takes := func(o, l *Limit) bool { return slices.Contains(o.Replaces, l.ID) || takesPlace(o, l) }
+	return slices.ContainsFunc(all, func(o *Limit) bool {
+		return o.ID != is.ID && takes(o, is) && (before[o.ID] == nil || !takes(before[o.ID], was))
+	})
 }
 
 // byID returns the first limit of each id.
