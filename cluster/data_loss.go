@@ -45,7 +45,7 @@ func (s *Store) checkDataLoss(ctx context.Context, first bool) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.IOTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
-	for n, key := range s.top.Load().keysOf(markPrefix) {
+	for n, key := range s.top.Load().keysOf(markPrefix, "") {
 		if n.breaker.State() == breaker.Closed {
 			if s.marks[key] == nil {
 				s.marks[key] = &mark{}
@@ -92,12 +92,12 @@ func (s *Store) checkMark(ctx context.Context, n *node, key string, m *mark, fir
 	m.seen = true
 }
 
-// keysOf returns the key of each master with a prefix, such as that of its mark. The same slots have the same key,
+// keysOf returns the key of each master with a prefix and a suffix, such as that of its mark. The same slots have the same key,
 // whichever node serves them.
-func (t *topology) keysOf(prefix string) map[*node]string {
+func (t *topology) keysOf(prefix, suffix string) map[*node]string {
 	keys := map[*node]string{}
 	for number := 0; len(keys) < len(t.nodes)-len(t.discovered) && number < maxMark; number++ {
-		key := prefix + strconv.Itoa(number)
+		key := prefix + strconv.Itoa(number) + suffix
 		if n := t.owner(limit.HashSlot([]byte(key))); n != nil && keys[n] == "" {
 			keys[n] = key
 		}
@@ -126,7 +126,7 @@ func (s *Store) rememberedInstances(ctx context.Context) (most int) {
 	defer cancel()
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards most
-	for n, key := range s.top.Load().keysOf(markPrefix) {
+	for n, key := range s.top.Load().keysOf(markPrefix, "") {
 		wg.Go(func() {
 			was, err := n.client.Get(ctx, key).Int()
 			mu.Lock()

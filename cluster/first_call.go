@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/limitgate/limitgate/internal/resp"
 	"github.com/limitgate/limitgate/limit"
 )
 
@@ -16,13 +17,15 @@ import (
 // one at each master before the first of a client.
 
 // forbidden makes a call on a bucket of its own at each master of a topology that is connected, and returns the errors if all that
-// answer forbid it. A store that forbids calls at some masters decides those of the others: their errors become outcomes of connected.
+// answer forbid it. A store that forbids calls at some masters decides those of the others, now or when these are well again: the
+// errors become outcomes of connected.
 func (s *Store) forbidden(ctx context.Context, t *topology, connected map[*node]error) error {
 	var mu sync.Mutex // guards forbids and decided
 	forbids := map[*node]error{}
 	decided := false
 	var wg sync.WaitGroup
-	for n, key := range t.keysOf(probePrefix + rand.Text() + ":") { // a bucket that exists is written by another command
+	// A bucket that exists is written by another command, and a user may be allowed the keys of tenants alone.
+	for n, key := range t.keysOf("lg:t:{probe:"+rand.Text()+":", "}") {
 		wg.Go(func() {
 			err := connected[n]
 			if err == nil {
@@ -33,7 +36,8 @@ func (s *Store) forbidden(ctx context.Context, t *topology, connected map[*node]
 			if Forbidden(err) {
 				forbids[n] = err
 			}
-			decided = decided || err == nil
+			_, replied := resp.AsError(causeOf(err))
+			decided = decided || !Forbidden(err) && (err == nil || replied)
 		})
 	}
 	wg.Wait()

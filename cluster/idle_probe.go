@@ -32,7 +32,7 @@ func (s *Store) probeIdle() {
 	var items []limit.Item
 	var nodes []*node // of the items
 	var calls []limit.Call
-	for n, key := range s.top.Load().keysOf(probePrefix) {
+	for n, key := range s.top.Load().keysOf(probePrefix, "") {
 		if st := n.breaker.Status(); st.State == breaker.Closed || time.Since(st.Probe) < idleProbe || !n.pipeline.connected() {
 			continue
 		}
@@ -64,7 +64,7 @@ func (s *Store) probeWrites(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, openReload)
 	defer cancel()
 	var wg sync.WaitGroup
-	for n, key := range s.top.Load().keysOf(writePrefix) {
+	for n, key := range s.top.Load().keysOf(writePrefix, "") {
 		if _, err := n.refuses(); err == nil || n.breaker.State() != breaker.Closed {
 			continue
 		}

@@ -122,6 +122,16 @@ func TestOpenForbidden(t *testing.T) {
 		m.CLI(t, "ACL", "SETUSER", "default", "-set")
 		addrs = append(addrs, m.Addr)
 	}
+	full := nodes.Masters(t)[0]
+	full.CLI(t, "ACL", "SETUSER", "default", "+set")
+	full.CLI(t, "CONFIG", "SET", "maxmemory", "1")
+	if s, err := openWithout(t, Options{}, addrs...); err != nil {
+		t.Errorf("a master without memory is not asked to decide later: %v", err)
+	} else if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	full.CLI(t, "CONFIG", "SET", "maxmemory", "0")
+	full.CLI(t, "ACL", "SETUSER", "default", "-set")
 	_, err := openWithout(t, Options{}, addrs...)
 	if err == nil || !strings.Contains(err.Error(), "the user lacks a right that the script needs") || strings.Count(err.Error(), "lacks") != 1 {
 		t.Errorf("opened with %v", err)
