@@ -61,8 +61,8 @@ func TestParts(t *testing.T) {
 // TestJoinNulls: the file of items that an earlier release took, with nulls that a file may not have, means what they mean.
 func TestJoinNulls(t *testing.T) {
 	parts := map[string]json.RawMessage{
-		table.KeyShared: json.RawMessage(`{"version":"1","default_plan":"p"}`),
-		"PLAN#p":        json.RawMessage(`[{"id":"t","by":["tenant"],"when":null,"rate":"9/s"},{"id":"op","by":["tenant"],"when":{"op":"GET *"},"rate":"1/s"}]`),
+		table.KeyShared: json.RawMessage(`{"version":"1","default_plan":"p","dimensions":{"user":null,"when":null},"shared":[{"id":"s","by":["ip"],"when":null,"rate":"9/s"}]}`),
+		"PLAN#p":        json.RawMessage(`[{"id":"t","by":["tenant"],"when":null,"rate":"9/s"},{"id":"w","by":["tenant","when"],"rate":"2/s"},{"id":"op","by":["tenant"],"when":{"op":"GET *"},"rate":"1/s"}]`),
 		"TENANT#acme":   json.RawMessage(`{"plan":"p","overrides":{"t":null}}`),
 		"TENANT#beta":   json.RawMessage(`{"plan":"p","overrides":{"t":{}}}`),
 		"TENANT#none":   json.RawMessage(`null`),

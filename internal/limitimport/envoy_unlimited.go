@@ -2,6 +2,7 @@ package limitimport
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ func (e *envoy) explainUnlimited(r *envoyRule) {
 	var first *envoyRule
 	var ids []string
 	for i := range e.rules {
-		if other := &e.rules[i]; other.action == "" && r.isBelow(other) && r.meets(other) {
+		if other := &e.rules[i]; other.action == "" && r.isBelow(other) {
 			first, ids = cmp.Or(first, other), append(ids, limit.Shorten(other.id))
 		}
 	}
@@ -28,27 +29,26 @@ func (e *envoy) explainUnlimited(r *envoyRule) {
 			allow.when = append(allow.when, condition{name, "*"})
 		}
 	}
+	counts := fmt.Sprintf("%s has no limit there, and here its requests count by %s", limit.Shorten(r.rule.Path), strings.Join(ids, ", "))
+	for i := range e.rules {
+		if other := &e.rules[i]; other != first && other.hasPlaceOf(&allow) && other.meets(&envoyRule{imported: allow}) {
+			e.remarkAt(r.at().File, r.at().Line, "%s: a limit with action: allow lifts %s if it counts by the same, and is less specific than %s", counts, ids[0], limit.Shorten(other.id))
+			return
+		}
+	}
 	e.advised = append(e.advised, allow.when...)
 	if at, known := e.nameAdvised(&allow, r.at().Line); known {
-		e.remarkAt(r.at().File, r.at().Line, "%s has no limit there, and here its requests count by %s: line %d says what to write", limit.Shorten(r.rule.Path), strings.Join(ids, ", "), at)
+		e.remarkAt(r.at().File, r.at().Line, "%s: line %d says what to write", counts, at)
 		return
 	}
 	place := "shared"
 	if slices.Contains(first.by, "tenant") {
 		place = "its plan"
 	}
-	e.remarkAt(r.at().File, r.at().Line, "%s has no limit there, and here its requests count by %s: to lift %s, write %s in %s", limit.Shorten(r.rule.Path), strings.Join(ids, ", "), ids[0], allow.line(), place)
+	e.remarkAt(r.at().File, r.at().Line, "%s: to lift %s, write %s in %s", counts, ids[0], allow.line(), place)
 }
 
-// isBelow reports whether the keys of a rule begin with all those of another one of its domain.
+// isBelow reports whether the descriptor of a rule is below that of another one.
 func (r *envoyRule) isBelow(other *envoyRule) bool {
-	if r.domain != other.domain || len(r.levels) <= len(other.levels) {
-		return false
-	}
-	for i, d := range other.levels {
-		if d.Key != r.levels[i].Key {
-			return false
-		}
-	}
-	return true
+	return len(r.levels) > len(other.levels) && slices.Equal(r.levels[:len(other.levels)], other.levels)
 }
