@@ -64,8 +64,10 @@ func orQuoted(tenant, op, ip []byte) string {
 		switch {
 		case len(ip) == 0:
 			return noneText
-		case isNumber || !bytes.ContainsAny(ip, ".:,"):
+		case isNumber:
 			return noneText + "; the order is tenant op ip cost"
+		case !bytes.ContainsAny(ip, ".:,"):
+			return noneText + "; the order is tenant op ip"
 		}
 		return ""
 	}

@@ -183,14 +183,12 @@ func (s *Settings) checkListener(name, addr, would string) []problem {
 	case forClients:
 		or = ", set --users so that clients need a password, or --tls-client-ca so that they need a certificate"
 	}
-	why := "is no loopback address"
-	if host, _, _ := net.SplitHostPort(addr); host != "" && net.ParseIP(host) == nil {
-		if near := limit.DidYouMean(host, []string{"localhost"}); near != "" {
-			return []problem{{name, name + ": " + host + " is not localhost" + near}}
-		}
-		why = "has a name, and of names localhost alone is a loopback address"
+	why, near := "is no loopback address", ""
+	host, _, _ := net.SplitHostPort(addr)
+	if _, err := netip.ParseAddr(host); host != "" && err != nil {
+		why, near = "has a name, and of names localhost alone is a loopback address", limit.DidYouMean(host, []string{"localhost"})
 	}
-	return []problem{{name, fmt.Sprintf("%s %s %s, and would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it", name, addr, why, would, or)}}
+	return []problem{{name, fmt.Sprintf("%s %s %s, and would %s: listen on 127.0.0.1%s, or say --unsafe-open if a network policy protects it%s", name, addr, why, would, or, near)}}
 }
 
 // isLoopback reports whether only this machine can reach a well-formed address. Of names

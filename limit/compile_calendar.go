@@ -30,17 +30,23 @@ func (c *compiler) warnMinutes() {
 	}
 	for _, spec := range c.doc.Plans {
 		for _, l := range c.plans[spec.Name.Value].limits {
-			said := ""
+			said, isNote := "", false
 			switch other := byMonth[l.ID]; {
 			case !l.perMinute():
 			case other != nil:
 				said = fmt.Sprintf("by the month in plan %s, %s", other.Plan, other.Rate.Text)
 			case strings.Contains(strings.ToLower(l.ID), "month"):
-				said = "its id says month"
+				said, isNote = "its id says month", len(l.when) > 0 // such as one for reports of a month
 			}
-			if said != "" {
-				c.warn(l.Line, "rate", "%s counts by the minute, %s, and %s: write %d/month if that is meant, with algorithm: fixed_window", Quote(l.ID), l.Rate.Text, said, l.Rate.Count)
+			if said == "" {
+				continue
 			}
+			with := ""
+			if l.Params.Algorithm != bucket.AlgorithmFixedWindow {
+				with = ", with algorithm: fixed_window"
+			}
+			c.warn(l.Line, "rate", "%s counts by the minute, %s, and %s: write %d/month if that is meant%s", Quote(l.ID), l.Rate.Text, said, l.Rate.Count, with)
+			c.warnings[len(c.warnings)-1].Note = isNote
 		}
 	}
 }

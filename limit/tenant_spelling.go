@@ -3,6 +3,7 @@ package limit
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxSpelled is the number of listed tenants up to which ListedAs compares all of them: a client may ask often.
@@ -59,25 +60,29 @@ func (s *Set) ListedNear(tenant string, may func(listed string) bool) string {
 // listedWithin returns the first listed tenant by name, of those for which may is true, that becomes another one by a number of edits, or
 // "".
 func (s *Set) listedWithin(tenant string, edits int, may func(listed string) bool) (first string) {
+	word := []rune(tenant)
 	for listed := range s.tenants.all() {
-		if (first == "" || listed < first) && isWithin(listed, tenant, edits) && may(listed) {
+		if n := len(listed) - len(tenant); max(n, -n) > utf8.UTFMax*edits {
+			continue
+		}
+		if (first == "" || listed < first) && isWithin([]rune(listed), word, edits) && may(listed) {
 			first = listed
 		}
 	}
 	return first
 }
 
-// isWithin reports whether a becomes b by a number of edits at most: a byte more, less or another one, or two that change places. It takes
+// isWithin reports whether a becomes b by a number of edits at most: a letter more, less or another one, or two that change places. It takes
 // time in proportion to the length, for a few edits.
-func isWithin(a, b string, edits int) bool {
-	for a != "" && b != "" && a[0] == b[0] {
+func isWithin(a, b []rune, edits int) bool {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}
 	if n := len(a) - len(b); max(n, -n) > edits {
 		return false
 	}
 	switch {
-	case a == "" || b == "":
+	case len(a) == 0 || len(b) == 0:
 		return true
 	case edits == 0:
 		return false

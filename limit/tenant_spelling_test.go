@@ -26,11 +26,11 @@ func anyTenant(string) bool { return true }
 // TestListedNear: a tenant with one mistake, or two in a longer name, is taken for a listed one, and one that shares a prefix
 // or differs in digits is not.
 func TestListedNear(t *testing.T) {
-	set := listing(t, "acme", "initech", "globex-corporation", "customer-alpha", "shop-1", "abc")
+	set := listing(t, "acme", "initech", "globex-corporation", "customer-alpha", "shop-1", "abc", "bäcker")
 	for tenant, want := range map[string]string{
 		"acmee": "acme", "amce": "acme", "acm": "", "acxx": "", "initec": "initech", "inittech": "initech", "iintech": "initech",
 		"globex-corporatoin": "globex-corporation", "globx-corporaton": "globex-corporation", "globx-corporatn": "",
-		"customer-gamma": "", "customer-alpa": "customer-alpha", "shop-2": "", "shop-12": "", "shop1": "shop-1", "abd": "", "acme": "",
+		"customer-gamma": "", "customer-alpa": "customer-alpha", "shop-2": "", "shop-12": "", "shop1": "shop-1", "abd": "", "acme": "", "backer": "bäcker", "bäckre": "bäcker",
 	} {
 		if got := set.ListedNear(tenant, anyTenant); got != want {
 			t.Errorf("%s is near to %q, want %q", tenant, got, want)

@@ -15,7 +15,7 @@ const (
 	comparedRequests = 1000
 	comparedLimits   = 64
 	// unsentRequests is how many requests that a limit is for lack a dimension or a slot that it needs, and none has it, before
-	// that has a line. unsentLimits bounds such limits of a plan, and unsentLooked the requests of a plan that are compared with them.
+	// that has a line. unsentLimits bounds such limits of a plan, of each kind, and unsentLooked the requests of a plan that are compared with them.
 	unsentRequests = 1000
 	unsentLimits   = 16
 	unsentLooked   = 50_000
@@ -54,8 +54,16 @@ func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds
 	}
 	limits := set.TenantLimits(req.Tenant) // it overrides none
 	needs = &planNeeds{decided: !allNeedMore(limits), sent: map[string]bool{}}
+	slots := 0 // of these, the limits of slots, which have a bound of their own
 	for _, l := range limits {
-		if l.Mode == limit.ModeEnforce && l.Action != limit.ActionAllow && l.NeedsMore() && len(needs.unsent) < unsentLimits {
+		if l.Mode != limit.ModeEnforce || l.Action == limit.ActionAllow || !l.NeedsMore() {
+			continue
+		}
+		switch {
+		case l.HoldsSlots() && slots < unsentLimits:
+			slots++
+			needs.unsent = append(needs.unsent, unsentNeed{limit: l})
+		case !l.HoldsSlots() && len(needs.unsent)-slots < unsentLimits:
 			needs.unsent = append(needs.unsent, unsentNeed{limit: l})
 		}
 	}

@@ -249,6 +249,27 @@ func TestUnslotted(t *testing.T) {
 	}
 }
 
+// TestUnsentBesideSlots: very many limits of slots do not hide that a dimension is missing.
+func TestUnsentBesideSlots(t *testing.T) {
+	var limits strings.Builder
+	for i := range unsentLimits + 4 {
+		fmt.Fprintf(&limits, "{id: s%d, by: [tenant], group: g%d, when: {op: x}, algorithm: concurrency, slots: 2, mode: enforce}, ", i, i)
+	}
+	limits.WriteString("{id: all, by: [tenant], rate: 9/s}, {id: per_user, by: [tenant, user], rate: 9/s}")
+	set, _, err := config.ParseLimits("f", []byte("version: 1\nmax_levels: 64\ndefault_plan: p\nplans: {p: ["+limits.String()+"]}\n"), limit.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := new(syncbuffer.Buffer)
+	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
+	for range unsentRequests {
+		s.look(&limit.Request{Tenant: "acme", Op: "GET /a", Cost: 1})
+	}
+	if got := log.String(); !strings.Contains(got, "dimension=user limit=per_user") {
+		t.Error(got)
+	}
+}
+
 // TestSampledLines: each misspelled name has a line, up to a number of them.
 func TestSampledLines(t *testing.T) {
 	log := new(syncbuffer.Buffer)

@@ -56,9 +56,11 @@ function decision([allowed, limit, remaining, retryAfter, resetAfter, limitId, s
   }
 }
 
-// addressOf names the address of a client in messages, or is empty: a cluster has several.
-function addressOf({ options = {} }) {
+// addressOf names the address of a client in messages, or is empty: a cluster has several, and Sentinels name it.
+function addressOf(client) {
+  const options = client.options ?? {}
   const { host, port, path } = options.socket ?? options
+  if (options.sentinels) return ''
   if (path) return ` at ${path}`
   if (!host && !port) return options.url ? ` at ${options.url.replace(/^.*@|^rediss?:\/\//, '')}` : ''
   return ` at ${host ?? 'localhost'}:${port ?? 6379}`
@@ -68,9 +70,10 @@ function addressOf({ options = {} }) {
 // has as many clients as it takes cannot be reached.
 function rethrow(err, at) {
   const message = err?.message ?? ''
-  if (/^ERR unknown command '?RL\./i.test(message)) throw new DecisionError(`the server${at} is a Redis, and no limitgate: give a client that is connected to the address of limitgate serve --listen`)
+  if (/^ERR unknown command ['`]?RL\./i.test(message)) throw new DecisionError(`the server${at} is a Redis, and no limitgate: give a client that is connected to the address of limitgate serve --listen`)
   if (/^(ERR(?! max number of clients)|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(message)) throw new DecisionError(message)
-  throw new Error(`Limitgate${at} does not answer: ${message}`, { cause: err })
+  const verb = /^[A-Z]+ /.test(message) ? 'answers' : 'does not answer'
+  throw new Error(`Limitgate${at} ${verb}: ${message}`, { cause: err })
 }
 
 function overHTTP(url, timeout, authorization) {
