@@ -76,6 +76,10 @@ func nearFile(path string) string {
 // limitsEndings are those of limits files, as endingOf returns them.
 var limitsEndings = []string{".yaml", ".json"}
 
+// shortName is the length from which on the name of a file without an ending may be that of one with an ending: two letters of a short
+// one make too much of it.
+const shortName = 6
+
 // nearName returns the name of a file that is nearly another one, their endings aside, or "". Of several endings it
 // is the nearest.
 func nearName(name string, names []string) string {
@@ -84,6 +88,9 @@ func nearName(name string, names []string) string {
 	ending := endingOf(name)
 	for _, other := range names {
 		stem := stemOf(other)
+		if ending == "" && endingOf(other) != "" && stem != name && len(name) < shortName { // such as a password and a limits file
+			continue
+		}
 		differs := ending != "" && endingOf(other) != ending
 		if differs && (stem != stemOf(name) || slices.Contains(limitsEndings, ending) && !slices.Contains(limitsEndings, endingOf(other))) {
 			continue // a file of another kind

@@ -266,7 +266,10 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", includedList(item.Value))
 			continue
 		}
-		if isInclude(item) { // those of a file are replaced already
+		if isInclude(item) && d.isFile() { // it stands where no plan is, which is a mistake of its own: others are replaced already
+			continue
+		}
+		if isInclude(item) {
 			d.fail(item, at, "the items of a table have no lists to include: write the limits here, as limitgate limits push does with those of a file")
 			continue
 		}

@@ -207,8 +207,47 @@ func (e *yamlError) noName() (int, string) {
 	case strings.HasPrefix(e.rest(), "- "):
 		return e.Mark.Line, fmt.Sprintf("the - is in column %d, where no list is: begin all entries of one list in the same column", e.Mark.Column)
 	}
+	if line, message := e.otherColumn(); message != "" {
+		return line, message
+	}
 	return e.Mark.Line, fmt.Sprintf("the line begins in column %d, and the names of the mapping that begins on line %d in column %d: begin them in the same column",
 		e.Mark.Column, e.ContextMark.Line, e.ContextMark.Column)
+}
+
+// nameInLine matches a line that begins with a name: its indentation and the name.
+var nameInLine = regexp.MustCompile(`^( *)([\w./-]+):(?:\s|$)`)
+
+// otherColumn explains a line of a limits file that begins in the column of no mapping: a name in column 1 that belongs below a
+// section, or names above that are one level deeper.
+func (e *yamlError) otherColumn() (int, string) {
+	isLimits, stray, deeper := false, 0, 0 // lines
+	name := func(line int) string { return nameInLine.FindStringSubmatch(e.line(line))[2] }
+	for line := 1; line < e.Mark.Line; line++ {
+		m := nameInLine.FindStringSubmatch(e.line(line))
+		if m == nil {
+			continue
+		}
+		switch column := len(m[1]) + 1; {
+		case column == 1 && documentFields[m[2]] != nil:
+			isLimits, deeper = true, 0
+		case column == 1 && stray == 0:
+			stray = line
+		case column < e.Mark.Column:
+			deeper = 0
+		case column > e.Mark.Column && deeper == 0:
+			deeper = line
+		}
+	}
+	m := nameInLine.FindStringSubmatch(e.line(e.Mark.Line))
+	switch {
+	case !isLimits || m == nil:
+	case stray > 0 && e.ContextMark.Column == 1:
+		return stray, fmt.Sprintf("%s is no key of a limits file: indent it as line %d is", name(stray), e.Mark.Line)
+	case deeper > 0 && documentFields[m[2]] == nil:
+		return e.Mark.Line, fmt.Sprintf("%s begins in column %d, and %s on line %d in column %d: begin the names of one mapping in the same column",
+			m[2], e.Mark.Column, name(deeper), deeper, len(nameInLine.FindStringSubmatch(e.line(deeper))[1])+1)
+	}
+	return 0, ""
 }
 
 // noDash explains a line that is neither an entry of its list nor a part of one.

@@ -61,8 +61,11 @@ func (env *environment) withFlag(err error) string {
 	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
 		return strings.Replace(text, plain, "there is no folder "+config.Quote(folder)+" for "+config.Quote(missing.Path), 1)
 	}
-	if name == "" || near { // the flag is right where a file of nearly the name is there
+	switch {
+	case name == "":
 		return text
+	case near:
+		return strings.Replace(text, plain, strings.Replace(plain, "; did you mean", " for "+name+"; did you mean", 1), 1)
 	}
 	return strings.Replace(text, plain, plain+": "+name+" FILE", 1)
 }

@@ -54,7 +54,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"serve", "--listen", "192.0.2.1:0", "--unsafe-open", "--admin", ""}, "(this host does not have that address: set another one by --listen)"},
 		{[]string{"serve", "--limits", noPlan}, `no_plan.yaml:2: default_plan: there is no plan "gold": the plans are free, partner`},
 		{[]string{"serve", "--limits", "nope.yaml"}, `read limits: there is no file "nope.yaml": --limits FILE`},
-		{[]string{"serve", "--limits", filepath.Join(folder, "no_plans.yml")}, `no_plans.yml"; did you mean "` + noPlan + "\"?\n"},
+		{[]string{"serve", "--limits", filepath.Join(folder, "no_plans.yml")}, `no_plans.yml" for --limits; did you mean "` + noPlan + "\"?\n"},
 		{[]string{"serve", "--admin=", "--listen=127.0.0.1:0", "--emf=file:nope/x"}, `open metrics file: there is no folder "nope" for "nope/x"`},
 		{[]string{"serve", "--admin=", "--listen=127.0.0.1:0", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:eu-central-1:1:t", "--limits-snapshot", folder}, "write limits snapshot: \"" + folder + "\" is a folder: name a file\n"},
 		{[]string{"serve", "--admin=", "--listen=127.0.0.1:0", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:eu-central-1:1:t", "--limits-snapshot", "nope/x"}, `write limits snapshot: there is no folder "nope" for "nope/x"`},
