@@ -223,6 +223,10 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 	if depth > maxNginxDepth {
 		return nil, fmt.Errorf("line %d: there are more than %d blocks in each other", line, maxNginxDepth)
 	}
+	if len(directive) > 0 && isLua(directive[0].text) && len(words) > 0 && words[0].is("}") {
+		n.remarkOnce(line, ofLua)
+		return words[1:], nil
+	}
 	outer, context := n.server, n.context
 	defer func() { n.server, n.context = outer, context }()
 	if len(directive) == 1 && (directive[0].is("stream") || directive[0].is("mail")) { // it has servers too, and none of HTTP

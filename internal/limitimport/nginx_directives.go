@@ -59,6 +59,10 @@ func (n *nginx) directive(words []nginxWord) {
 		}
 	case "limit_conn", "limit_conn_zone":
 		n.remark(line, "%s is not imported: limits of simultaneous work count by tenant, see algorithm: concurrency", words[0].text)
+	default:
+		if isLua(words[0].text) {
+			n.remarkOnce(line, ofLua)
+		}
 	}
 }
 

@@ -24,8 +24,18 @@ var unescaped = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t",
 
 // nginxWords splits a configuration, which begins on a line, into words.
 func nginxWords(text string, line int) (words []nginxWord, err error) {
+	lua := false // the block of the present directive is a program in Lua
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
+		case c == '{' && lua:
+			lua = false
+			end := afterLua(text[i+1:])
+			if end < 0 {
+				return nil, fmt.Errorf("line %d: a block of Lua does not end", line)
+			}
+			words = append(words, nginxWord{"{", false, line}, nginxWord{"}", false, line})
+			line += strings.Count(text[i:i+1+end], "\n")
+			i += 1 + end
 		case c == '\n':
 			line++
 			i++
@@ -36,6 +46,7 @@ func nginxWords(text string, line int) (words []nginxWord, err error) {
 				i++
 			}
 		case strings.IndexByte(";{}", c) >= 0:
+			lua = false
 			words = append(words, nginxWord{string(c), false, line})
 			i++
 		case c == '"' || c == '\'':
@@ -63,6 +74,7 @@ func nginxWords(text string, line int) (words []nginxWord, err error) {
 			}
 			end = min(end, len(text))
 			words = append(words, nginxWord{unescaped.Replace(text[i:end]), false, line})
+			lua = lua || strings.HasSuffix(text[i:end], luaBlock)
 			i = end
 		}
 	}
