@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Awaitable, Callable, Dict, Mapping, MutableMapping, Optional
 
 from .answer import PROBLEM_HEADERS, default_ip, default_op, denied_body, log_error, unavailable_body, units
-from .ask import Decision, Request, Unavailable, async_asker
+from .ask import Decision, Request, Unavailable, async_asker, check_options
 from .within import within
 
 Scope = MutableMapping[str, Any]
@@ -41,6 +41,7 @@ class LimitASGI:
         on_denied: Optional[Callable[[Scope, Receive, Send, Decision], Awaitable[None]]] = None,
         on_error: Optional[Callable[[Exception], Any]] = None,
     ) -> None:
+        check_options(timeout, fail_open)
         self.app = app
         self.ask = async_asker(client, url, timeout, authorization)
         self.tenant, self.op, self.ip, self.cost, self.dims = tenant, op, ip, cost, dims

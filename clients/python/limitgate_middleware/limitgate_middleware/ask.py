@@ -125,6 +125,14 @@ def async_asker(client: Any, url: Optional[str], timeout: float, authorization: 
     return AsyncRedisAsker(client, timeout)
 
 
+def check_options(timeout: Any, fail_open: Any) -> None:
+    """Raises TypeError for a timeout or a fail_open that cannot be meant."""
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= 3600:
+        raise TypeError(f"limitgate: the timeout is {timeout!r}: it is a number of seconds, such as 0.25")
+    if not isinstance(fail_open, bool):
+        raise TypeError(f"limitgate: fail_open is {fail_open!r}: it is True or False")
+
+
 def _check_way(client: Any, url: Optional[str]) -> None:
     if client is None and url is None:
         raise TypeError("limitgate: give a client of redis-py, or the url of limitgate serve --http")

@@ -73,7 +73,8 @@ class HTTPAsker:
             raise Unavailable(f"Limitgate answers {answer.status}")
         value = _object(content)
         if answer.status != 200 or value is None:
-            detail = (value or {}).get("detail", "no reason")
+            # A port of Limitgate that is not the one for HTTP says so in plain text.
+            detail = (value or {}).get("detail") or content[:300].decode(errors="replace").strip() or "no reason"
             raise DecisionError(f"Limitgate answers {answer.status}: {detail}")
         return value, answer.headers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from .answer import PROBLEM_HEADERS, default_ip, default_op, denied_body, log_error, unavailable_body, units
-from .ask import Decision, Request, Unavailable, asker
+from .ask import Decision, Request, Unavailable, asker, check_options
 
 Environ = Dict[str, Any]
 StartResponse = Callable[..., Any]
@@ -37,6 +37,7 @@ class LimitWSGI:
         on_denied: Optional[Callable[[Environ, StartResponse, Decision], Iterable[bytes]]] = None,
         on_error: Optional[Callable[[Exception], Any]] = None,
     ) -> None:
+        check_options(timeout, fail_open)
         self.app = app
         self.ask = asker(client, url, timeout, authorization)
         self.tenant, self.op, self.ip, self.cost, self.dims = tenant, op, ip, cost, dims

@@ -236,3 +236,12 @@ class WSGITest(unittest.TestCase):
             LimitWSGI(hello, tenant="a", client=AsyncClient())
         with self.assertRaisesRegex(ValueError, "is not an address"):
             LimitWSGI(hello, tenant="a", url="127.0.0.1:80")
+        for wrong in ("250ms", 0, -1, True, None):
+            with self.assertRaisesRegex(TypeError, "it is a number of seconds, such as 0.25"):
+                LimitWSGI(hello, tenant="a", url=URL, timeout=wrong)
+        with self.assertRaisesRegex(TypeError, "fail_open is 'no': it is True or False"):
+            LimitWSGI(hello, tenant="a", url=URL, fail_open="no")
+
+    def test_the_port_for_redis_says_so(self) -> None:
+        with self.assertRaisesRegex(DecisionError, "speaks the protocol of Redis"):
+            self.call(LimitWSGI(hello, tenant="a", url=f"http://{HOST}:{PORT}"))
