@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"hash"
 	"hash/maphash"
 	"io"
@@ -106,6 +107,11 @@ func (h *AddrHasher) Rotate(previous []byte) error {
 
 // Previous returns the hasher with the secret before the last rotation, or nil.
 func (h *AddrHasher) Previous() *AddrHasher { return h.previous }
+
+// Fingerprint names the prefixes and the secret, by a hash: hashers of one fingerprint hash alike.
+func (h *AddrHasher) Fingerprint() string {
+	return fmt.Sprintf("IPv4 prefix %d, IPv6 prefix %d, secret %.8s", h.bits.IPv4, h.bits.IPv6, h.AppendText(nil, "fingerprint"))
+}
 
 // Rekey makes later calls of Append hash with another secret. It must be as long as that
 // of NewAddrHasher, and the caller must not change it afterwards.

@@ -57,11 +57,12 @@ type Proxy struct {
 	bypass       *bypassTokens // nil if requests cannot pass the limits
 	ready        func()        // unless nil, called when clients are accepted
 	reload       <-chan os.Signal
-	reloadLimits chan os.Signal  // receives what reload receives
-	memory       *memory.Store   // nil with a Redis
-	cluster      *cluster.Store  // nil without a Redis
-	storeOptions cluster.Options // how the store is reached
-	storeParts   []run.Part      // run beside the store
+	reloadLimits chan os.Signal    // receives what reload receives
+	memory       *memory.Store     // nil with a Redis
+	cluster      *cluster.Store    // nil without a Redis
+	hasher       *limit.AddrHasher // of the limiter
+	storeOptions cluster.Options   // how the store is reached
+	storeParts   []run.Part        // run beside the store
 	// redisCertExpires and clientsCertExpires return the ends of the proxy's certificates; nil
 	// without one.
 	redisCertExpires, clientsCertExpires func() time.Time
@@ -121,6 +122,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if err != nil {
 		return nil, err
 	}
+	p.hasher = addrs
 	store, err := p.openStore(ctx, agree)
 	if err != nil {
 		return nil, err
@@ -298,7 +300,7 @@ func (p *Proxy) fronts(without bool) []run.Part {
 		parts = append(parts, p.watchOverflow)
 	}
 	if p.cluster != nil {
-		parts = append(parts, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling, p.watchTotalRate)
+		parts = append(parts, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling, p.watchTotalRate, p.watchHashing)
 	}
 	return parts
 }

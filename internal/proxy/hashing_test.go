@@ -1,0 +1,79 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/logthrottle"
+	"github.com/limitgate/limitgate/internal/syncbuffer"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// claims is a store with one claim.
+type claims struct {
+	held string
+	err  error
+}
+
+func (c *claims) Claim(_ context.Context, _, value string, _ time.Duration) (string, error) {
+	if c.held == "" {
+		c.held = value
+	}
+	return c.held, c.err
+}
+
+// TestHashingWatch: a proxy that hashes addresses in another way than those before it has one line, if a limit counts addresses and
+// the other way is not that of the previous secret.
+func TestHashingWatch(t *testing.T) {
+	hasher := func(secret string, bits int, previous string) *limit.AddrHasher {
+		h, err := limit.NewAddrHasher([]byte(strings.Repeat(secret, 16)), limit.Prefixes{IPv4: bits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if previous != "" {
+			if err := h.Rotate([]byte(strings.Repeat(previous, 16))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return h
+	}
+	byIP, byTenant := setOf(t, `{id: ip, by: [tenant, ip], rate: 9/s}`), setOf(t, `{id: t, by: [tenant], rate: 9/s}`)
+	first := hasher("a", 32, "")
+	for name, row := range map[string]struct {
+		hasher *limit.AddrHasher
+		limits *limit.Set
+		err    error
+		lines  int
+	}{
+		"alike":               {hasher("a", 32, ""), byIP, nil, 0},
+		"another secret":      {hasher("b", 32, ""), byIP, nil, 1},
+		"another prefix":      {hasher("a", 24, ""), byIP, nil, 1},
+		"the previous secret": {hasher("b", 32, "a"), byIP, nil, 0},
+		"no address counts":   {hasher("b", 32, ""), byTenant, nil, 0},
+		"no store":            {hasher("b", 32, ""), byIP, errors.New("away"), 0},
+	} {
+		log := new(syncbuffer.Buffer)
+		w := hashingWatch{
+			hasher: row.hasher, store: &claims{first.Fingerprint(), row.err}, limits: fixedLimits{set: row.limits}.Set,
+			log: slog.New(slog.NewTextHandler(log, nil)), quiet: logthrottle.Throttle{Period: hashingQuiet},
+		}
+		w.look(t.Context())
+		if got := log.String(); got != "" {
+			t.Errorf("%s: at the first look: %s", name, got)
+		}
+		for range 5 {
+			w.look(t.Context())
+		}
+		got := log.String()
+		if strings.Count(got, "\n") != row.lines || row.lines > 0 && !strings.Contains(got, `there="IPv4 prefix 32, IPv6 prefix 64, secret `) {
+			t.Errorf("%s: %s", name, got)
+		}
+		if strings.Contains(got, strings.Repeat("a", 8)) || strings.Contains(got, strings.Repeat("b", 8)) {
+			t.Errorf("%s: a secret is in %s", name, got)
+		}
+	}
+}
