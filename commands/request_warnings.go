@@ -41,6 +41,10 @@ func RequestWarnings(req *limit.Request, set *limit.Set, mayUse func(tenant stri
 	if s, found := limit.SpellingOf(req.Op, ops); found {
 		warnings = append(warnings, fmt.Sprintf("limits take the op %s for another one than %s: %s", limit.Quote(req.Op), limit.Quote(s.Meant), s.Reason))
 	}
+	for _, v := range limit.ValueSpellings(req, limits) {
+		value, _ := req.Dimension(v.Dim)
+		warnings = append(warnings, fmt.Sprintf("limits take the %s %s for another one than %s: %s", v.Dim, limit.Quote(value), limit.Quote(v.Meant), v.Reason))
+	}
 	used := slices.DeleteFunc(slices.Clone(set.Dims()), func(name string) bool { return !uses(name) })
 	for _, d := range req.Dims {
 		if !uses(d.Name) {

@@ -23,6 +23,7 @@ func TestRequestWarnings(t *testing.T) {
 		"values":  head + "    - {id: user, by: [tenant, user], rate: 1/s}\n" + tenants + "dimensions: {user: {values: [ann]}}\n",
 		"default": head + "    - {id: op, by: [tenant, op], rate: 1/s}\n    - {id: b, by: [tenant], when: {ip: 10.0.0.0/8}, rate: 1/s}\n" + tenants,
 	}
+	files["hosts"] = head + "    - {id: api, by: [tenant], when: {host: api.example.com}, rate: 1/s}\n    - {id: www, by: [tenant], when: {host: \"www.*\"}, rate: 1/s}\n" + tenants
 	files["slots"] = head + "    - {id: k, by: [tenant], algorithm: concurrency, slots: 2}\n    - {id: off, by: [tenant], group: g, when: {ip: 10.0.0.0/8}, action: allow}\n" + tenants
 	lacks := func(dim, id string) string {
 		return "no limit applies: the request has no " + dim + ", which limit " + id + " needs"
@@ -36,6 +37,13 @@ func TestRequestWarnings(t *testing.T) {
 		{"regions", "acme7 GET 192.0.2.1", nil},
 		{"regions", "acme GET -", []string{lacks("DIM region", "eu"), lacks("ip", "ip")}},
 		{"regions", "acme POST_x - 1 DIM region us", []string{lacks("DIM user or key", "writes"), lacks("ip", "ip")}},
+		{"regions", "acme - 192.0.2.1 1 DIM region EU", []string{`limits take the region "EU" for another one than "eu": small letters and capitals differ`}},
+		{"regions", "acme - 192.0.2.1 1 DIM region us", nil},
+		{"hosts", "acme - - 1 DIM host API.example.com:443", []string{`limits take the host "API.example.com:443" for another one than "api.example.com": it has a port`}},
+		{"hosts", "acme - - 1 DIM host api.example.com.", []string{`limits take the host "api.example.com." for another one than "api.example.com": it ends with a dot`}},
+		{"hosts", "acme - - 1 DIM host WWW.example.com", []string{`limits take the host "WWW.example.com" for another one than "www.*": small letters and capitals differ`}},
+		{"hosts", "acme - - 1 DIM host www.example.com:443", nil},
+		{"hosts", "acme - - 1 DIM host other.example.com:443", nil},
 		{"regions", "acme - - 1 DIM region eu", nil},
 		{"regions", "ACME - - 1 DIM region eu", []string{`tenant "ACME" is not listed; did you mean "acme", which has limits of its own?`}},
 		{"regions", "globex - - 1 DIM region eu", []string{`tenant "globex" is not listed; did you mean "GLobex", which has limits of its own?`}},

@@ -137,7 +137,7 @@ func (c *compiler) noteMethods() {
 				continue
 			}
 			usual := cmp.Or(usualOp(w.text), withSlash(w.text))
-			if usual == "" || usual == w.text {
+			if usual == "" || usual == w.text || regexpLike.MatchString(w.text) { // which has a warning
 				continue
 			}
 			noted[l.entry()] = true

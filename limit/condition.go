@@ -20,7 +20,7 @@ type condition struct {
 }
 
 // regexpLike matches patterns that are most likely meant as regular expressions.
-var regexpLike = regexp.MustCompile(`^\^|^~\*? ?[/^]|\$$|[/ ]\.\+$|[/ ]\.\*$|\\[dwsDWS.]|\[\^|\(\?|\]\+|\(\.[+*]\)`)
+var regexpLike = regexp.MustCompile(`^/?\^|^~\*? ?[/^]|\$$|[/ ]\.\+$|[/ ]\.\*$|\\[dwsDWS.]|\[\^|\(\?|\]\+|\(\.[+*]\)`)
 
 // wildcard matches addresses as people write a block of them elsewhere.
 var wildcard = regexp.MustCompile(`^((?:[0-9]{1,3}\.){1,3})(?:\*\.?){1,3}$`)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -116,6 +117,9 @@ func (d *decision) explain(ctx context.Context, client *redis.Client, args []str
 	defer cancel()
 	reply, err := client.Do(ctx, wordsOf("RL.EXPLAIN", args)...).Result()
 	if err != nil {
+		if d.refused() && strings.HasPrefix(err.Error(), "NOPERM") {
+			d.explained = "denied by " + d.LimitID + ", which refuses such requests or demands what this one lacks: RL.EXPLAIN says which, to a user with +@read"
+		}
 		return nil
 	}
 	named := withNames(reply)

@@ -93,8 +93,17 @@ func (s *sampledRequests) lackingOf(set *limit.Set, req *limit.Request) (of limi
 		return of
 	}
 	needs.unsent = nil // one line is enough
-	hasDim := func(u limit.Unmet) bool { return u.Dim != "" }
-	return unmet[max(0, slices.IndexFunc(unmet, hasDim))]
+	return mostMet(unmet)
+}
+
+// mostMet returns the limit that requests are nearest to: one that lacks a dimension and has the fewest conditions, or else one of slots.
+func mostMet(unmet []limit.Unmet) limit.Unmet {
+	return slices.MinFunc(unmet, func(a, b limit.Unmet) int {
+		if (a.Dim == "") != (b.Dim == "") {
+			return strings.Compare(b.Dim, a.Dim)
+		}
+		return len(a.Limit.When()) - len(b.Limit.When())
+	})
 }
 
 // allNeedMore reports whether there are a few limits, and all that are not off need a dimension besides tenant, op and ip,

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -112,9 +113,9 @@ func (s *sampledRequests) look(req *limit.Request) {
 		s.log.Warn(otherCaseLine, "tenant", limit.Shorten(req.Tenant), "listed", listed)
 	}
 	if of := s.lackingOf(set, req); of.Dim != "" && s.lacking.Allow() {
-		s.log.Warn(lackingLine, "plan", set.Plan(req.Tenant), "dimension", of.Dim, "limit", of.Limit.ID)
+		s.log.Warn(lackingLine, "plan", cmp.Or(set.Plan(req.Tenant), "none"), "dimension", of.Dim, "limit", of.Limit.ID)
 	} else if of.Limit != nil && of.Dim == "" && s.slotless.Allow() {
-		s.log.Warn(slotlessLine, "plan", set.Plan(req.Tenant), "limit", of.Limit.ID)
+		s.log.Warn(slotlessLine, "plan", cmp.Or(set.Plan(req.Tenant), "none"), "limit", of.Limit.ID)
 	}
 	for _, of := range s.unsentOf(set, req) {
 		if of.Dim == "" && s.mayLog(&s.unslotted, of.Limit.ID) {

@@ -107,6 +107,7 @@ func TestLackingDimension(t *testing.T) {
 		want   string
 	}{
 		"all need one":     {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}, {id: w, by: [tenant, "user|key"], when: {op: "POST *"}, rate: 9/s}`, 0, line},
+		"the nearest":      {`{id: php, by: [tenant], when: {region: eu, path: "/*", location: php}, rate: 9/s}, {id: eu, by: [tenant], group: g, when: {region: eu}, rate: 9/s}`, 0, line},
 		"one is in shadow": {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}, {id: all, by: [tenant], group: g, rate: 9/s, mode: shadow}`, 0, ""},
 		"one is off":       {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}, {id: all, by: [tenant], group: g, rate: 9/s, mode: "off"}`, 0, line},
 		"some have it":     {`{id: eu, by: [tenant], when: {region: eu}, rate: 9/s}`, 7, ""},

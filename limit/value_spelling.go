@@ -1,0 +1,75 @@
+package limit
+
+import (
+	"net"
+	"strings"
+)
+
+// ValueSpelling is how the value of a dimension differs from the one that it most likely means.
+type ValueSpelling struct {
+	Dim, Meant string // Meant is the value of a condition
+	Reason     string // the difference, in words
+}
+
+// valueSpelling returns how a value of a dimension differs from another spelling of it that conditions of limits take for another value,
+// as those of a host with its port or in capitals. Holds reports that some condition on that dimension holds, and there is no other spelling then.
+func (l *Limit) valueSpelling(name, value string) (s ValueSpelling, holds, found bool) {
+	for i := range l.when {
+		c := &l.when[i]
+		if c.kind != propertyExtra || c.name != name {
+			continue
+		}
+		if value == c.prefix || !c.exact && strings.HasPrefix(value, c.prefix) {
+			return s, true, false
+		}
+		if reason := differenceOfValues(value, c); reason != "" {
+			s, found = ValueSpelling{name, c.text, reason}, true
+		}
+	}
+	return s, false, found
+}
+
+// differenceOfValues returns how a value differs from the one of a condition that it most likely means, or "".
+func differenceOfValues(value string, c *condition) string {
+	means := func(v string) bool {
+		if c.exact {
+			return strings.EqualFold(v, c.prefix)
+		}
+		return len(v) >= len(c.prefix) && strings.EqualFold(v[:len(c.prefix)], c.prefix)
+	}
+	trimmed := strings.TrimSpace(value)
+	host, _, err := net.SplitHostPort(trimmed)
+	switch {
+	case means(value):
+		return "small letters and capitals differ"
+	case means(trimmed):
+		return "there are blanks around it"
+	case err == nil && host != "" && means(host):
+		return "it has a port"
+	case strings.HasSuffix(trimmed, ".") && means(strings.TrimSuffix(trimmed, ".")):
+		return "it ends with a dot"
+	}
+	return ""
+}
+
+// ValueSpellings returns, of the dimensions of a request, those whose values are other spellings of the values of conditions, where no
+// condition of a limit on that dimension holds.
+func ValueSpellings(req *Request, limits []*Limit) (all []ValueSpelling) {
+	for i := range req.Dims {
+		var of ValueSpelling
+		held := false
+		for _, l := range limits {
+			s, holds, found := l.valueSpelling(req.Dims[i].Name, req.Dims[i].Value)
+			if held = holds; held {
+				break
+			}
+			if found {
+				of = s
+			}
+		}
+		if !held && of.Reason != "" {
+			all = append(all, of)
+		}
+	}
+	return all
+}
