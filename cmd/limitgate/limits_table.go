@@ -257,10 +257,13 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 	if err != nil {
 		return fail(env, err)
 	}
+	code := exitOK
 	for _, key := range slices.Sorted(maps.Keys(t.items)) {
 		it := t.items[key]
 		if flaw := it.Flaw(); flaw != "" && table.IsPart(key) {
 			fmt.Fprintf(env.stdout, "# %s is not here, and proxies ignore it: %s\n", table.Printable(key), flaw)
+			fmt.Fprintf(env.stderr, "limitgate limits pull: proxies ignore %s: %s\n", table.Printable(key), flaw)
+			code = exitError
 		}
 	}
 	for _, line := range t.ignoredItems() {
@@ -273,7 +276,7 @@ func runPull(ctx context.Context, env *environment, args []string) int {
 			return exitError
 		}
 	}
-	return exitOK
+	return code
 }
 
 // caller returns the name that AWS has for the caller of its API.

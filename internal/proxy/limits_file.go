@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -27,7 +28,7 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 		return nil, err
 	}
 	if s.Updates != "" || s.LimitsSnapshot != "" {
-		log.Warn("--updates and --limits-snapshot are for limits of a table and have no effect on a file", "limits", s.Limits)
+		log.Warn("--updates and --limits-snapshot have no effect without limits of a table: set --limits dynamodb://TABLE", "limits", cmp.Or(s.Limits, "built-in sample"))
 	}
 	if s.Limits == "" && s.UsesRedis() && !s.EnvoyAlone() {
 		log.Warn("no limits are set: every request is admitted or denied by the built-in sample of limits", "default_plan", source.Set().Plan(""),
