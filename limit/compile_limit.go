@@ -177,7 +177,7 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 		c.fail(spec.By[0].Line, "by", "a shared limit spans tenants and cannot count by tenant: %s", mend)
 	}
 	if l.layer != layerShared && !l.byTenant && l.Action == ActionLimit {
-		c.fail(spec.Line, "by", "a plan's limit has to count by tenant too, or its tenants would spend each other's units: %s", l.withTenant())
+		c.fail(spec.Line, "by", "a plan's limit has to count by tenant too, or its tenants would spend each other's units: %s", cmp.Or(l.forPlan(), l.withTenant()))
 	}
 	if l.field && buckets > maxFieldValues {
 		c.fail(spec.By[0].Line, "by", "the declared values make %d buckets for each tenant: at most %d fit one key", buckets, maxFieldValues)

@@ -34,6 +34,14 @@ func MistakenDim(name string) bool {
 	return is
 }
 
+// forPlan returns what to write in place of a limit that counts by the plan alone, or "".
+func (l *Limit) forPlan() string {
+	if len(l.by) != 1 || mistakenDims[l.by[0].text].advice != planAdvice {
+		return ""
+	}
+	return "write by: [tenant], as the list is that of the plan"
+}
+
 // noteMistakenDims notes once for each advice that a condition is on a dimension that is often taken for the op, the
 // plan or the address, unless the file declares that dimension or counts by it. It notes of a limit by such an address too.
 func (c *compiler) noteMistakenDims() {
@@ -49,6 +57,9 @@ func (c *compiler) noteMistakenDims() {
 			for _, choice := range d.choices {
 				if _, declared := c.dimensions[choice.name]; !declared && !counted[choice.name] && mistakenDims[choice.name].advice == addrAdvice {
 					c.note(l.Line, "by", "requests have %s only if they carry DIM %[1]s: the address of the client is ip: by: [ip]", choice.name)
+				}
+				if _, declared := c.dimensions[choice.name]; !declared && !counted[choice.name] && mistakenDims[choice.name].advice == planAdvice {
+					c.note(l.Line, "by", "requests have %s only if they carry DIM %[1]s: %s", choice.name, planAdvice)
 				}
 				counted[choice.name] = true
 			}
