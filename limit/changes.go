@@ -197,7 +197,7 @@ type renameKey struct {
 }
 
 func (l *Limit) renameKey() renameKey {
-	return renameKey{l.Params, l.Mode, int(l.share), l.Group, strings.Join(l.Level(), ",")}
+	return renameKey{l.Params, l.Mode, l.share, l.Group, strings.Join(l.Level(), ",")}
 }
 
 // renamedLimits returns, of the limits that count and are gone, those that another id has now, by the limit that they were.
