@@ -306,37 +306,6 @@ func partNode(name string, body []byte) (*yaml.Node, error) {
 	return n, nil
 }
 
-// leaveOutNulls writes conditions and overrides that are null in an item as a limits file has them, in which they are mistakes: an
-// earlier release took them. A null override takes the place of other limits, as one without keys does.
-func leaveOutNulls(n *yaml.Node) {
-	for _, limit := range n.Content {
-		if n.Kind == yaml.SequenceNode && limit.Kind == yaml.MappingNode {
-			leaveOutNullWhen(limit)
-		}
-	}
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		for j := 1; key.Value == "overrides" && value.Kind == yaml.MappingNode && j < len(value.Content); j += 2 {
-			if isNull(value.Content[j]) {
-				value.Content[j] = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-			}
-		}
-		if key.Value == "shared" {
-			leaveOutNulls(value)
-		}
-	}
-}
-
-// leaveOutNullWhen removes conditions of a limit that are null.
-func leaveOutNullWhen(limit *yaml.Node) {
-	for i := 0; i+1 < len(limit.Content); i += 2 {
-		if limit.Content[i].Value == "when" && isNull(limit.Content[i+1]) {
-			limit.Content = slices.Delete(limit.Content, i, i+2)
-			return
-		}
-	}
-}
-
 // PartLines formats a part on one line, or a list with a line for each element. For an
 // invalid part it returns no lines.
 func PartLines(body json.RawMessage) (lines []string) {
