@@ -34,6 +34,9 @@ func MistakenDim(name string) bool {
 	return is
 }
 
+// byAdvice has what a note says of a limit that counts by a dimension with an advice.
+var byAdvice = map[string]string{addrAdvice: "the address of the client is ip: by: [ip]", planAdvice: planAdvice}
+
 // forPlan returns what to write in place of a limit that counts by the plan alone, or "".
 func (l *Limit) forPlan() string {
 	if len(l.by) != 1 || mistakenDims[l.by[0].text].advice != planAdvice {
@@ -55,11 +58,9 @@ func (c *compiler) noteMistakenDims() {
 				continue
 			}
 			for _, choice := range d.choices {
-				if _, declared := c.dimensions[choice.name]; !declared && !counted[choice.name] && mistakenDims[choice.name].advice == addrAdvice {
-					c.note(l.Line, "by", "requests have %s only if they carry DIM %[1]s: the address of the client is ip: by: [ip]", choice.name)
-				}
-				if _, declared := c.dimensions[choice.name]; !declared && !counted[choice.name] && mistakenDims[choice.name].advice == planAdvice {
-					c.note(l.Line, "by", "requests have %s only if they carry DIM %[1]s: %s", choice.name, planAdvice)
+				advice := byAdvice[mistakenDims[choice.name].advice]
+				if _, declared := c.dimensions[choice.name]; !declared && !counted[choice.name] && advice != "" {
+					c.note(l.Line, "by", "requests have %s only if they carry DIM %[1]s: %s", choice.name, advice)
 				}
 				counted[choice.name] = true
 			}

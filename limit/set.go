@@ -76,7 +76,7 @@ type ruleset struct {
 type group struct {
 	candidates []*Limit
 	slots      bool // they count slots, and apply only to requests that hold slots
-	bans       bool // some of them deny, or replace others, which may
+	bans       bool // some of them deny, or replace limits, which may be ones that deny
 }
 
 func (s *Set) rules(tenant string) *ruleset {
@@ -133,7 +133,7 @@ func (s *Set) Plans() int { return len(s.byPlan) }
 
 // Lists reports whether a tenant is listed, by the limits that decide for it.
 func (s *Set) Lists(tenant string) bool {
-	if s.trial.set != nil && InTrial(tenant, s.trial.share) {
+	if s.Tries(tenant) {
 		s = s.trial.set
 	}
 	return s.tenants.get(tenant) != nil

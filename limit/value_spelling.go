@@ -19,7 +19,7 @@ func (l *Limit) valueSpelling(name, value string) (s ValueSpelling, holds, found
 		if c.kind != propertyExtra || c.name != name {
 			continue
 		}
-		if value == c.prefix || !c.exact && strings.HasPrefix(value, c.prefix) {
+		if conditionMatches(c, value) {
 			return s, true, false
 		}
 		if reason := differenceOfValues(value, c); reason != "" {
