@@ -20,9 +20,9 @@ import (
 // answer forbid it. A store that forbids calls at some masters decides those of the others, now or when these are well again: the
 // errors become outcomes of connected.
 func (s *Store) forbidden(ctx context.Context, t *topology, connected map[*node]error) error {
-	var mu sync.Mutex // guards forbids and decided
+	var mu sync.Mutex // guards forbids and may
 	forbids := map[*node]error{}
-	decided := false
+	may := false // some master decides, or has another reason not to
 	var wg sync.WaitGroup
 	// A bucket that exists is written by another command, and a user may be allowed the keys of tenants alone.
 	for n, key := range t.keysOf("lg:t:{probe:"+rand.Text()+":", "}") {
@@ -35,13 +35,13 @@ func (s *Store) forbidden(ctx context.Context, t *topology, connected map[*node]
 			defer mu.Unlock()
 			if Forbidden(err) {
 				forbids[n] = err
+			} else if _, replied := resp.AsError(causeOf(err)); err == nil || replied {
+				may = true
 			}
-			_, replied := resp.AsError(causeOf(err))
-			decided = decided || !Forbidden(err) && (err == nil || replied)
 		})
 	}
 	wg.Wait()
-	if decided || len(forbids) == 0 {
+	if may || len(forbids) == 0 {
 		maps.Copy(connected, forbids)
 		return nil
 	}
