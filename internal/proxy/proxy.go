@@ -118,11 +118,10 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if p.loops, err = server.NewLoops(0); err != nil {
 		return nil, err
 	}
-	addrs, agree, err := p.addrHasher()
-	if err != nil {
+	var agree agreement
+	if p.hasher, agree, err = p.addrHasher(); err != nil {
 		return nil, err
 	}
-	p.hasher = addrs
 	store, err := p.openStore(ctx, agree)
 	if err != nil {
 		return nil, err
@@ -132,7 +131,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	}
 	p.count = p.newCount()
 	p.backstop = backstop.New(backstop.Options{Instances: p.count.Healthy, TotalRate: int64(s.BackstopTotalRate)})
-	p.rolloutWatch = p.newRolloutWatch(addrs)
+	p.rolloutWatch = p.newRolloutWatch(p.hasher)
 	p.rolloutWatch.comparison.Begin(p.limits.Set(), p.limits.Threshold())
 	if p.bypass, err = openBypass(ctx, s, p.count.Healthy, p.log); err != nil {
 		return nil, err
@@ -140,7 +139,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	if err := p.openOutputs(ctx, opts.Stdout); err != nil {
 		return nil, err
 	}
-	p.openLimiter(store, addrs)
+	p.openLimiter(store, p.hasher)
 	p.followLimits()
 	p.handler = p.newHandler(opts)
 	p.dashboard = p.newDashboard()
@@ -150,7 +149,7 @@ func New(ctx context.Context, opts Options) (p *Proxy, err error) {
 	}
 	conns.Flush, conns.Loops, conns.Log = p.limiter.Flush, p.loops, p.log
 	p.server = server.New(conns, p.newSession)
-	if err := p.openFronts(addrs); err != nil {
+	if err := p.openFronts(p.hasher); err != nil {
 		return nil, err
 	}
 	p.registerMetrics()

@@ -54,16 +54,10 @@ func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds
 	}
 	limits := set.TenantLimits(req.Tenant) // it overrides none
 	needs = &planNeeds{decided: !allNeedMore(limits), sent: map[string]bool{}}
-	slots := 0 // of these, the limits of slots, which have a bound of their own
+	kept := map[bool]int{} // limits of slots, and others
 	for _, l := range limits {
-		if l.Mode != limit.ModeEnforce || l.Action == limit.ActionAllow || !l.NeedsMore() {
-			continue
-		}
-		switch {
-		case l.HoldsSlots() && slots < unsentLimits:
-			slots++
-			needs.unsent = append(needs.unsent, unsentNeed{limit: l})
-		case !l.HoldsSlots() && len(needs.unsent)-slots < unsentLimits:
+		if l.Mode == limit.ModeEnforce && l.Action != limit.ActionAllow && l.NeedsMore() && kept[l.HoldsSlots()] < unsentLimits {
+			kept[l.HoldsSlots()]++
 			needs.unsent = append(needs.unsent, unsentNeed{limit: l})
 		}
 	}
