@@ -193,21 +193,21 @@ func quotedIDs(limits []*Limit) (ids []string) {
 	return ids
 }
 
-// warnDays warns once for a file of limits that count over a day or more.
+// warnDays warns once for a file of limits that keep their counts for a day or more.
 func (c *compiler) warnDays(days []*Limit) {
 	if len(days) == 0 {
 		return
 	}
 	ids := quotedIDs(days)
-	count, them := "count", "them"
+	keep, them := "keep their counts", "them"
 	if len(ids) == 1 {
-		count, them = "counts", "it"
+		keep, them = "keeps its count", "it"
 	}
 	more := ""
 	if n := len(ids) - maxNamed; n > 0 {
 		ids, more = ids[:maxNamed], fmt.Sprintf(" and %d more", n)
 	}
-	c.warn(days[0].Line, "rate", "%s%s %s over a day or more, and a Redis without AOF forgets %s in a restart: set its appendonly to yes", strings.Join(ids, ", "), more, count, them)
+	c.warn(days[0].Line, "rate", "%s%s %s for a day or more, and a Redis without AOF forgets %s in a restart: set its appendonly to yes", strings.Join(ids, ", "), more, keep, them)
 	c.warnings[len(c.warnings)-1].Redis = true
 }
 
@@ -226,11 +226,17 @@ func (c *compiler) warnMissing(l *Limit, optional string) bool {
 	return true
 }
 
-// CountsDays reports whether l counts in windows of a day or more, which a store without an AOF forgets in a restart. A token
-// bucket is full again by then.
+// CountsDays reports whether l counts in windows of a day or more, or has a bucket that takes as long to fill: a store without an AOF
+// forgets in a restart what was used of it.
 func (l *Limit) CountsDays() bool {
 	const day = 86400e6
-	return l.Action == ActionLimit && l.Params.Algorithm != bucket.AlgorithmTokenBucket && l.Params.Period >= day
+	if !l.hasRate() || l.Params.Count == 0 || l.Mode == ModeOff || l.Store == PlacementLocal { // a count of 0 is a mistake
+		return false
+	}
+	if l.Params.Algorithm == bucket.AlgorithmTokenBucket {
+		return l.Params.FullTime() >= day
+	}
+	return l.Params.Period >= day
 }
 
 // takesPlace reports whether a applies in place of b to a request that matches both.

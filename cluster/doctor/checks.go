@@ -350,11 +350,11 @@ func (r *Report) checkDurability() {
 	r.each(CheckPersistence, func(m *MasterReport) (Severity, string) {
 		switch {
 		case m.AOF == nil:
-			return SeverityNote, "it does not report whether it keeps an AOF: windows of a day and more need one"
+			return SeverityNote, "it does not report whether it keeps an AOF: counts that are kept for a day or more need one"
 		case *m.AOF:
 			return SeverityOK, "counters survive a restart, in the AOF"
 		default:
-			return SeverityWarn, "a restart may come back empty, and forgets what windows of a day and more have counted: if there are such limits, set appendonly yes"
+			return SeverityWarn, "a restart may come back empty, and forgets the counts of limits that keep them for a day or more, such as a quota by the month: if there are such limits, set appendonly yes"
 		}
 	})
 	r.checkCoverage()

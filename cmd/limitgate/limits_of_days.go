@@ -18,10 +18,10 @@ func nameLimitsOfDays(r *doctor.Report, set *limit.Set) {
 	}
 	all := set.All()
 	if first := slices.IndexFunc(all, (*limit.Limit).CountsDays); first >= 0 {
-		r.Findings[i].Text = fmt.Sprintf("a restart may come back empty, and forgets what windows of a day and more have counted, as %s has: set appendonly yes", limit.Quote(all[first].ID))
+		r.Findings[i].Text = fmt.Sprintf("a restart may come back empty, and forgets the counts of limits that keep them for a day or more, such as %s: set appendonly yes", limit.Quote(all[first].ID))
 		return
 	}
-	r.Findings[i].Severity, r.Findings[i].Text = doctor.SeverityNote, "a restart may come back empty: no limit of the file counts over a day or more"
+	r.Findings[i].Severity, r.Findings[i].Text = doctor.SeverityNote, "a restart may come back empty: no limit of the file keeps its count for a day or more"
 	r.Verdict = 0
 	for _, f := range r.Findings {
 		r.Verdict = max(r.Verdict, f.Severity)

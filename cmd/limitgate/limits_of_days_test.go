@@ -13,9 +13,11 @@ func TestLimitsOfDays(t *testing.T) {
 		severity doctor.Severity
 		text     string
 	}{
-		"1000/month, algorithm: fixed_window": {doctor.SeverityWarn, `as "a" has: set appendonly yes`},
-		"1000/30d":                            {doctor.SeverityNote, "no limit of the file counts over a day or more"},
-		"9/h, algorithm: fixed_window":        {doctor.SeverityNote, "no limit of the file counts over a day or more"},
+		"1000/month, algorithm: fixed_window": {doctor.SeverityWarn, `such as "a": set appendonly yes`},
+		"1000/30d":                            {doctor.SeverityWarn, `such as "a": set appendonly yes`},
+		"1/h, burst: 500":                     {doctor.SeverityWarn, `such as "a": set appendonly yes`},
+		"1/h, burst: 23":                      {doctor.SeverityNote, "no limit of the file keeps its count for a day or more"},
+		"9/h, algorithm: fixed_window":        {doctor.SeverityNote, "no limit of the file keeps its count for a day or more"},
 	} {
 		r := &doctor.Report{Verdict: doctor.SeverityWarn, Findings: []doctor.Finding{{Severity: doctor.SeverityWarn, Check: doctor.CheckPersistence}}}
 		path := writeLimits(t, "version: 1\ndefault_plan: p\nplans: {p: [{id: a, by: [tenant], on_error: open, rate: "+rate+"}]}\n")
