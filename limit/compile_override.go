@@ -46,6 +46,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 		c.fail(o.Line, field+"."+o.ID.Value, "a limit of concurrency stays one, and no other becomes one, for a tenant: give it an id of its own")
 	}
 	c.warnCalendar(o, field, limits[i], l)
+	c.noteBurst(o, field, limits[i], l)
 	l.Tenant, l.slots, l.Order = tenant.Name.Value, limits[i].slots, limits[i].Order
 	limits[i] = l
 }

@@ -1,0 +1,30 @@
+package limit
+
+import (
+	"fmt"
+
+	"github.com/limitgate/limitgate/limit/bucket"
+)
+
+// noteBurst notes an override that raises a rate above the burst of its limit, which it keeps: 500/s beside a burst of 20 admits 20 at a
+// time. It notes it once for a limit.
+func (c *compiler) noteBurst(o *RuleSpec, field string, of, l *Limit) {
+	if !o.Rate.Set() || o.Burst.Set() || !of.isTokenBucket() || !l.isTokenBucket() || l.Params.Capacity >= l.Rate.Count {
+		return
+	}
+	perUs := func(p bucket.Params) float64 { return float64(p.Count) / float64(p.Period) }
+	alike := min(float64(l.Params.Capacity)*perUs(l.Params)/perUs(of.Params), bucket.MaxCapacity)
+	if int64(alike) <= l.Params.Capacity {
+		return
+	}
+	text := fmt.Sprintf("%s has a rate of %s for this tenant, and keeps its burst of %d: write burst: %d to raise it alike", Quote(l.ID), l.Rate.Text, l.Params.Capacity, int64(alike))
+	known := len(c.warnings)
+	if c.warnOnce([3]string{l.Plan, l.ID, "the burst"}, o.Rate.Line, field+"."+l.ID+".rate", text); len(c.warnings) > known {
+		c.warnings[known].Note = true
+	}
+}
+
+// isTokenBucket reports whether a limit counts in a token bucket whose rate is no mistake.
+func (l *Limit) isTokenBucket() bool {
+	return l.hasRate() && l.Params.Count > 0 && l.Params.Algorithm == bucket.AlgorithmTokenBucket
+}
