@@ -12,6 +12,12 @@ type OpUse struct {
 	Counts  bool   // by op
 }
 
+// Holds reports whether the condition on the op holds for one.
+func (u OpUse) Holds(op string) bool {
+	text, isPrefix := strings.CutSuffix(u.Pattern, "*")
+	return op == u.Pattern || isPrefix && strings.HasPrefix(op, text)
+}
+
 // CountsOp reports whether l counts by op. A limit of mode off does not.
 func (l *Limit) CountsOp() bool {
 	return l.Mode != ModeOff && l.Action == ActionLimit && slices.ContainsFunc(l.by, func(d dimension) bool { return d.text == "op" })

@@ -189,7 +189,9 @@ version: 1
 default_plan: free
 plans:
   free: [{id: login, by: [tenant], when: {op: /login}, rate: 5/s}, {id: pay, by: [tenant], when: {op: "POST /pay"}, rate: 5/s}]
+  gold: [{id: other, by: [tenant], when: {op: GET /other}, rate: 5/s}]
 tenants: {Acme: {}}
+shared: [{id: off, by: [ip], when: {op: GET /off}, rate: 5/s, mode: off}]
 `)
 	line := func(user, op string) string {
 		return "192.0.2.1 - " + user + " [01/Mar/2026:10:00:05 +0000] \"" + op + " HTTP/1.1\" 200 5\n"
@@ -198,11 +200,14 @@ tenants: {Acme: {}}
 		noTenant = "WARNING: no tenant that the file lists, such as \"Acme\", occurs, and all requests have the default plan: --tenant {user} makes tenants such as \"acme\"\n"
 		login    = "WARNING: no request met limit login: its condition on op, /login, does not hold for the op \"POST /login\" of the log (2 requests): it has a method, and the condition has none\n"
 	)
+	noOp := func(limits, op, count string) string {
+		return "WARNING: no op of the log meets the conditions of " + limits + ", so that no request met them: the op of the most requests is \"" + op + "\" (" + count + ")\n"
+	}
 	for log, want := range map[string]string{
-		line("acme", "POST /pay") + line("acme", "POST /x"):                                 noTenant,
+		line("acme", "POST /pay") + line("acme", "POST /x"):                                 noTenant + noOp("login (/login)", "POST /pay", "1 request"),
 		line("acme", "POST /pay") + line("Acme", "GET /login"):                              strings.NewReplacer("POST", "GET", "2 requests", "1 request").Replace(login),
-		line("Acme", "GET /login") + line("acme", "POST /login") + line("b", "POST /login"): login,
-		line("-", "GET /x") + line("acme", "GET /x"):                                        noTenant,
+		line("Acme", "GET /login") + line("acme", "POST /login") + line("b", "POST /login"): login + noOp("pay (POST /pay)", "POST /login", "2 requests"),
+		line("-", "GET /x") + line("acme", "GET /x"):                                        noTenant + noOp("login (/login), pay (POST /pay)", "GET /x", "2 requests"),
 	} {
 		path := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(path, []byte(log), 0o600); err != nil {

@@ -300,7 +300,7 @@ func (t *tally) finish(s *source) *Report {
 	}
 	s.lacking.warnOfPaths(t.set, &s.opts)
 	r.Warnings = append(r.Warnings, s.lacking.unmet(t.set, t.plans, &s.opts)...)
-	r.Warnings = append(r.Warnings, t.seen.otherOps(t.set, t.limits)...)
+	r.Warnings = append(r.Warnings, t.seen.otherOps(t.set, t.plans, t.limits)...)
 	return r
 }
 
