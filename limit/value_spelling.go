@@ -2,12 +2,14 @@ package limit
 
 import (
 	"net"
+	"slices"
 	"strings"
 )
 
 // ValueSpelling is how the value of a dimension differs from the one that it most likely means.
 type ValueSpelling struct {
-	Dim, Meant string // Meant is the value of a condition
+	Dim, Meant string // Meant is the value of a condition, as the limits file has it
+	Limit      *Limit // with that condition
 	Reason     string // the difference, in words
 }
 
@@ -23,7 +25,7 @@ func (l *Limit) valueSpelling(name, value string) (s ValueSpelling, holds, found
 			return s, true, false
 		}
 		if reason := differenceOfValues(value, c); reason != "" {
-			s, found = ValueSpelling{name, c.text, reason}, true
+			s, found = ValueSpelling{name, c.text, l, reason}, true
 		}
 	}
 	return s, false, found
@@ -52,13 +54,21 @@ func differenceOfValues(value string, c *condition) string {
 	return ""
 }
 
+// HasValues reports whether l has a condition on a dimension besides tenant, op and ip. A limit of mode off has none.
+func (l *Limit) HasValues() bool {
+	return l.Mode != ModeOff && slices.ContainsFunc(l.when, func(c condition) bool { return c.kind == propertyExtra })
+}
+
 // ValueSpellings returns, of the dimensions of a request, those whose values are other spellings of the values of conditions, where no
-// condition of a limit on that dimension holds.
+// condition of a limit on that dimension holds. Limits of mode off do not count.
 func ValueSpellings(req *Request, limits []*Limit) (all []ValueSpelling) {
 	for i := range req.Dims {
 		var of ValueSpelling
 		held := false
 		for _, l := range limits {
+			if l.Mode == ModeOff {
+				continue
+			}
 			s, holds, found := l.valueSpelling(req.Dims[i].Name, req.Dims[i].Value)
 			if held = holds; held {
 				break

@@ -45,6 +45,7 @@ const (
 	lackingLine    = "no request of a plan meets a limit: all its limits need a dimension that requests lack"
 	slotlessLine   = "no request of a plan meets a limit: its limits count slots, which only RL.ACQUIRE takes"
 	otherCaseLine  = "requests are for a tenant that is not listed, and has the name of a listed one but for capitals or blanks: it has not the limits of that one"
+	valueLine      = "requests have a value of a dimension that is another spelling of the one in the condition of a limit, which is not for them: both have to spell it alike"
 	unknownLine    = "requests have a dimension that no limit uses: a limit uses one of nearly that name"
 )
 
@@ -55,16 +56,17 @@ type sampledRequests struct {
 	partial bool
 	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase, unsent, unslotted logthrottle.Throttle
+	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase, unsent, unslotted, value logthrottle.Throttle
 
-	mu    sync.Mutex // guards the fields below
-	set   *limit.Set // the limits that dims, uses and ops belong to
-	dims  map[string]string
-	uses  map[string][]limit.OpUse // by plan
-	ops   map[planOp]limit.OpSpelling
-	opsOf map[string]int                   // the number of ops, by plan
-	needs map[string]*planNeeds            // by plan
-	lines map[lineOf]*logthrottle.Throttle // they outlive a set
+	mu     sync.Mutex // guards the fields below
+	set    *limit.Set // the limits that dims, uses and ops belong to
+	dims   map[string]string
+	uses   map[string][]limit.OpUse // by plan
+	ops    map[planOp]limit.OpSpelling
+	valued map[string][]*limit.Limit        // by plan, see valuesOf
+	opsOf  map[string]int                   // the number of ops, by plan
+	needs  map[string]*planNeeds            // by plan
+	lines  map[lineOf]*logthrottle.Throttle // they outlive a set
 }
 
 // lineOf is a mistake of a kind.
@@ -81,7 +83,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
 	}
 	return &sampledRequests{
-		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), unsent: few(sampledLines), unslotted: few(sampledLines), otherCase: few(sampledLines),
+		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), unsent: few(sampledLines), unslotted: few(sampledLines), otherCase: few(sampledLines), value: few(sampledLines),
 		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
@@ -125,6 +127,7 @@ func (s *sampledRequests) look(req *limit.Request) {
 		}
 	}
 	s.lookAtOp(set, req)
+	s.lookAtValues(set, req)
 	for name := range set.Undeclared(req) {
 		if s.mayLog(&s.undeclared, name) {
 			s.log.Warn(undeclaredLine, "dimension", name, "declared", strings.Join(set.Declared(name), ","))
@@ -205,7 +208,7 @@ func absentValue(req *limit.Request) (name, value string) {
 func (s *sampledRequests) use(set *limit.Set) {
 	if s.set != set {
 		s.set, s.dims, s.uses, s.ops = set, map[string]string{}, map[string][]limit.OpUse{}, map[planOp]limit.OpSpelling{}
-		s.opsOf, s.needs = map[string]int{}, map[string]*planNeeds{}
+		s.opsOf, s.needs, s.valued = map[string]int{}, map[string]*planNeeds{}, map[string][]*limit.Limit{}
 	}
 }
 
