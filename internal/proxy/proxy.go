@@ -299,7 +299,7 @@ func (p *Proxy) fronts(without bool) []run.Part {
 		parts = append(parts, p.watchOverflow)
 	}
 	if p.cluster != nil {
-		parts = append(parts, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling, p.watchTotalRate, p.watchHashing)
+		parts = append(parts, func(ctx context.Context) error { return p.watchStore(ctx, without) }, p.adviseCeiling, p.watchTotalRate, p.watchSettings)
 	}
 	return parts
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/syncbuffer"
 	"github.com/limitgate/limitgate/limit"
 )
@@ -26,9 +25,9 @@ func (c *claims) Claim(_ context.Context, _, value string, _ time.Duration) (str
 	return c.held, c.err
 }
 
-// TestHashingWatch: a proxy that hashes addresses in another way than those before it has one line, if a limit counts addresses and
+// TestHashing: a proxy that hashes addresses in another way than those before it has one line, if a limit counts addresses and
 // the other way is not that of the previous secret.
-func TestHashingWatch(t *testing.T) {
+func TestHashing(t *testing.T) {
 	hasher := func(secret string, bits int, previous string) *limit.AddrHasher {
 		h, err := limit.NewAddrHasher([]byte(strings.Repeat(secret, 16)), limit.Prefixes{IPv4: bits})
 		if err != nil {
@@ -57,16 +56,14 @@ func TestHashingWatch(t *testing.T) {
 		"no store":            {hasher("b", 32, ""), byIP, errors.New("away"), 0},
 	} {
 		log := new(syncbuffer.Buffer)
-		w := hashingWatch{
-			hasher: row.hasher, store: &claims{first.Fingerprint(), row.err}, limits: fixedLimits{set: row.limits}.Set,
-			log: slog.New(slog.NewTextHandler(log, nil)), quiet: logthrottle.Throttle{Period: hashingQuiet},
-		}
-		w.look(t.Context())
+		setting, to := hashing(row.hasher, fixedLimits{set: row.limits}.Set), slog.New(slog.NewTextHandler(log, nil))
+		store := &claims{first.Fingerprint(), row.err}
+		setting.look(t.Context(), store, to)
 		if got := log.String(); got != "" {
 			t.Errorf("%s: at the first look: %s", name, got)
 		}
 		for range 5 {
-			w.look(t.Context())
+			setting.look(t.Context(), store, to)
 		}
 		got := log.String()
 		if strings.Count(got, "\n") != row.lines || row.lines > 0 && !strings.Contains(got, `there="IPv4 prefix 32, IPv6 prefix 64, secret `) {
@@ -74,6 +71,20 @@ func TestHashingWatch(t *testing.T) {
 		}
 		if strings.Contains(got, strings.Repeat("a", 8)) || strings.Contains(got, strings.Repeat("b", 8)) {
 			t.Errorf("%s: a secret is in %s", name, got)
+		}
+	}
+}
+
+// TestCounting: proxies with another --instances than those before them have one line, and not after one look.
+func TestCounting(t *testing.T) {
+	for here, lines := range map[string]int{"3": 0, "4": 1, "heartbeat": 1} {
+		log, store := new(syncbuffer.Buffer), &claims{"3", nil}
+		setting := counting(here)
+		for i := range 5 {
+			setting.look(t.Context(), store, slog.New(slog.NewTextHandler(log, nil)))
+			if got := log.String(); strings.Count(got, "\n") != min(i, lines) {
+				t.Errorf("%s: after %d looks: %s", here, i+1, got)
+			}
 		}
 	}
 }

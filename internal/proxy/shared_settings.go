@@ -1,0 +1,106 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/limitgate/limitgate/internal/logthrottle"
+	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/limit"
+)
+
+// Proxies of one store have to have some settings alike, and no decision shows that they differ. So each proxy claims its own in the
+// store, and one that finds another there logs it.
+
+const (
+	// claimPause is the interval at which a proxy claims its settings, and claimTTL how long a claim lasts.
+	claimPause = 20 * time.Second
+	claimTTL   = 3 * claimPause
+	// claimLooks is how often in a row another setting has to be there: one look may come between a secret and its claim.
+	claimLooks = 2
+	// claimQuiet is the shortest time between two lines about a setting.
+	claimQuiet = time.Hour
+)
+
+// claimer is the store, see cluster.Store.Claim.
+type claimer interface {
+	Claim(ctx context.Context, key, value string, ttl time.Duration) (held string, err error)
+}
+
+// sharedSetting is a setting that the proxies of a store have to have alike.
+type sharedSetting struct {
+	key     string
+	here    func() string           // the setting of this proxy; "" while it has no effect
+	accepts func(other string) bool // another setting that does no harm; nil if there is none
+	line    string                  // about another setting
+
+	quiet logthrottle.Throttle
+	other int // looks in a row at which another setting was there
+}
+
+// hashing is the way in which addresses are hashed: proxies that differ have several buckets for one caller.
+func hashing(hasher *limit.AddrHasher, limits func() *limit.Set) *sharedSetting {
+	return &sharedSetting{
+		key: "lg:hashing",
+		here: func() string {
+			if !slices.ContainsFunc(limits().Limits, (*limit.Limit).CountsHashes) {
+				return ""
+			}
+			return hasher.Fingerprint()
+		},
+		accepts: func(other string) bool { // the other proxies get the new secret, too
+			previous := hasher.Previous()
+			return previous != nil && other == previous.Fingerprint()
+		},
+		line:  "another proxy of this store hashes addresses in another way, so that one caller has several buckets: give all the same secret and prefixes (--privacy-ip-secret-file, --privacy-ipv4-prefix, --privacy-ipv6-prefix)",
+		quiet: logthrottle.Throttle{Period: claimQuiet},
+	}
+}
+
+// counting is the source of the number of proxies: those that differ have shares that are not equal while the store is down.
+func counting(source string) *sharedSetting {
+	return &sharedSetting{
+		key:   "lg:instances:setting",
+		here:  func() string { return source },
+		line:  "another proxy of this store has another --instances, so that their shares are not equal while the store is down: give all the same",
+		quiet: logthrottle.Throttle{Period: claimQuiet},
+	}
+}
+
+// watchSettings compares the settings from the first contact with the store on.
+func (p *Proxy) watchSettings(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-p.cluster.Reached():
+	}
+	settings := []*sharedSetting{hashing(p.hasher, p.limits.Set), counting(p.settings.Instances.String())}
+	for {
+		for _, s := range settings {
+			s.look(ctx, p.cluster, p.log)
+		}
+		if !run.Sleep(ctx, claimPause) {
+			return nil
+		}
+	}
+}
+
+// look claims a setting once. A failure of the store is logged elsewhere.
+func (s *sharedSetting) look(ctx context.Context, store claimer, log *slog.Logger) {
+	here := s.here()
+	if here == "" {
+		return
+	}
+	asking, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	held, err := store.Claim(asking, s.key, here, claimTTL)
+	if err != nil || held == here || s.accepts != nil && s.accepts(held) {
+		s.other = 0
+		return
+	}
+	if s.other++; s.other >= claimLooks && s.quiet.Allow() {
+		log.Warn(s.line, "here", here, "there", limit.Shorten(held))
+	}
+}
