@@ -54,6 +54,14 @@ func otherRate(n *yaml.Node) string {
 	return ""
 }
 
+// isDimension reports whether a value is a word as dimensions have, and no period.
+func isDimension(n *yaml.Node) bool {
+	value := resolveAlias(n)
+	return value.Kind == yaml.ScalarNode && dimensionWord.MatchString(value.Value) && !clearPeriod.MatchString(periodOf(value.Value, ""))
+}
+
+var dimensionWord = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
 // hasRate reports whether a limit has a rate that is one.
 func hasRate(n *yaml.Node) bool {
 	rate := valueOf(resolveAlias(n), "rate")

@@ -81,6 +81,8 @@ var mistakes = []struct {
 
 	// Addresses.
 	{args: "--listen 6380", want: `flag --listen: "6380" is not host:port; write for example 127.0.0.1:6380`},
+	{args: "--listen 21060", want: `flag --listen: "21060" is not host:port; write for example 127.0.0.1:21060`},
+	{args: "--listen 99999", want: `flag --listen: "99999" is not host:port; write for example 127.0.0.1:6380`},
 	{args: "--listen=", want: `flag --listen: "" is not host:port; write for example 127.0.0.1:6380`},
 	{args: "--listen ::1:6380", want: `flag --listen: "::1:6380" is not host:port; write an IPv6 address in brackets, for example [::1]:6380`},
 	{args: "--listen localhost:redis", want: `flag --listen: "localhost:redis" is not host:port; the port must be a number from 0 to 65535`},

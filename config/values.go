@@ -256,6 +256,9 @@ func checkAddress(text string, least int, usual string) error {
 		if strings.Count(text, ":") > 1 && !strings.Contains(text, "[") {
 			return fmt.Errorf("%s is not host:port; write an IPv6 address in brackets, for example [::1]:%s", Quote(text), usual)
 		}
+		if isPort(text, uint64(least)) {
+			usual = text
+		}
 		return fmt.Errorf("%s is not host:port; write for example 127.0.0.1:%s", Quote(text), usual)
 	}
 	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f }) {

@@ -37,6 +37,8 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "a comma ends a value in braces: write numbers without commas, %s", withoutComma(resolveAlias(n), key))
 		case key.Value != "" && key.Value == otherSlots(resolveAlias(n)):
 			d.fail(key, plain(field), "unknown key; %s", meantSlots(value))
+		case ofLimit && key.Value == "per" && hasRate(n) && isDimension(value):
+			d.fail(key, plain(field), "unknown key; write by: [%s]", resolveAlias(value).Value)
 		case ofLimit && otherKeys[folded(key.Value)] == rateKey && hasRate(n):
 			d.fail(key, plain(field), "unknown key; leave it out, as rate has the number and its period, and burst the size of the bucket, or write another limit")
 		case ofLimit && otherKeys[folded(key.Value)] == rateKey && meant() != "":
@@ -61,6 +63,15 @@ func isOverride(value *yaml.Node) bool {
 		}
 	}
 	return true
+}
+
+// namesInList reports whether a node is a list of names with a list or a mapping each.
+func namesInList(n *yaml.Node) bool {
+	isName := func(item *yaml.Node) bool {
+		item = resolveAlias(item)
+		return item.Kind == yaml.MappingNode && len(item.Content) == 2 && resolveAlias(item.Content[1]).Kind != yaml.ScalarNode
+	}
+	return n.Kind == yaml.SequenceNode && len(n.Content) > 0 && isName(n.Content[0])
 }
 
 // exampleOf returns what the mapping of a field looks like, with the rate that stands in its place if one does.
@@ -96,7 +107,11 @@ func (d *limitsDecoder) entries(n *yaml.Node, field string, read func(key, value
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, field, "names with values belong here: %s", exampleOf(field, n))
+		text := "names with values belong here: "
+		if namesInList(n) {
+			text = "a list is here in place of names with values: leave out the - in front of each name, and "
+		}
+		d.fail(n, field, "%s%s", text, exampleOf(field, n))
 		return
 	}
 	seen := map[string]int{}

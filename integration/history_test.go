@@ -50,6 +50,9 @@ T  version 3  by ann  delete  -overrides.tenant.burst: 20, -plan: gold
 	if _, errs, _ := s.limits("history", "--bucket", auditBucket, "acne"); !strings.Contains(errs, "no audit entries of TENANT#acne in limits-audit; did you mean acme?") {
 		t.Errorf("the history of a misspelt tenant: %s", errs)
 	}
+	if _, errs, _ := s.limits("history", "--bucket", auditBucket, "PLAN#golf"); !strings.Contains(errs, "no audit entries of PLAN#golf in limits-audit; did you mean PLAN#gold?") {
+		t.Errorf("the history of a misspelt plan: %s", errs)
+	}
 	got, errs, code = s.limits("history", "--bucket", auditBucket, "gold")
 	if code != 0 || !strings.Contains(got, "version 1  by ann  add") || !strings.Contains(errs, "no tenant gold is in the audit; these are the changes of PLAN#gold") {
 		t.Errorf("the history of a plan by its name: %d\n%s%s", code, got, errs)

@@ -125,6 +125,9 @@ func history(ctx context.Context, env *environment, name, arg string) (key strin
 	}
 	missing := fmt.Sprintf("no audit entries of %s in %s", table.Printable(key), name)
 	if key == arg {
+		if meant := limit.Nearest(arg, all); meant != "" {
+			missing += "; did you mean " + table.Printable(meant) + "?"
+		}
 		return key, nil, errors.New(missing)
 	}
 	// An operator of one tenant may not read those of a plan: an error means that there are none.

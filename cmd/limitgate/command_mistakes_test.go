@@ -235,6 +235,8 @@ func TestCommandMistakes(t *testing.T) {
 		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--tls-cert", key, "--tls-key", key}, "it holds a private key, and no certificate"},
 		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--tls-cert", key, "--tls-key", cert}, "the first holds the key and the second the certificate: swap them"},
 		{[]string{"serve", "--listen=127.0.0.1:0", "--admin=", "--users", noPlan}, "no_plan.yaml\" is a limits file: a file of users has a line for each, such as user acme"},
+		{[]string{"limits", "suggest", zipped}, zipped + "\": read access log: read log: the data ends in the middle, the file is probably not complete: "},
+		{[]string{"replay", "--limits", sampleLimits, zipped}, zipped + "\": read access log: read log: "},
 		{[]string{"limits", "suggest", folder}, "read access log: read log: \"" + folder + "\" is a folder: name a file"},
 		{[]string{"limits", "import", "nginx", folder}, "limits import: \"" + folder + "\" is a folder: name a file; of nginx, nginx -T prints all files: nginx -T > nginx.txt && limitgate limits import nginx nginx.txt\n"},
 		{[]string{"limits", "import", "nginx", write("a.js", "const rateLimit = require('express-rate-limit')\nx(3)\n")}, "a.js: it is the source code of a program: limits in code are moved by hand, see docs/moving\n"},

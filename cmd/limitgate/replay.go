@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -318,6 +319,8 @@ func ofLog(path string, err error) error {
 		return errors.New("read access log: standard input is empty")
 	case errors.Is(err, replay.ErrEmpty):
 		return fmt.Errorf("read access log: %s is empty", config.Quote(path))
+	case path != "-" && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader)):
+		return fmt.Errorf("%s: %w", config.Quote(path), err)
 	case !errors.Is(err, replay.ErrNothing):
 		return err
 	}

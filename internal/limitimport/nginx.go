@@ -33,9 +33,7 @@ func Nginx(content []byte) (Result, error) {
 	n.findRedirects()
 	n.dropSameServers()
 	n.settleServers()
-	if len(n.requests) == 0 {
-		n.remark(1, "there is no limit_req")
-	}
+	n.remarkZones()
 	if err := n.addLimits(); err != nil {
 		return Result{}, err
 	}

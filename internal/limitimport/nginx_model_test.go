@@ -139,7 +139,7 @@ func (c *modelConfig) requests() []*modelRequest {
 var (
 	labelText     = regexp.MustCompile(`: services send DIM location "([^"]+)" with the requests that nginx gives it; `)
 	notUsedText   = regexp.MustCompile(`^limit_req is not imported: (?:nginx counts no request by it|a return answers all requests of its block|nginx gives its location no request)`)
-	asDecidedText = regexp.MustCompile(`^(?:there is no limit_req$|nginx sends requests on|an IPv6 address counts|nginx answers requests by return or rewrite|locations are conditions on path|servers are conditions on host|services send DIM x_key|all requests that nginx counts by zone|\$posts is the address|\$changes is empty)`)
+	asDecidedText = regexp.MustCompile(`^(?:there is no limit_req$|no limit_req has zone=|nginx sends requests on|an IPv6 address counts|nginx answers requests by return or rewrite|locations are conditions on path|servers are conditions on host|services send DIM x_key|all requests that nginx counts by zone|\$posts is the address|\$changes is empty)`)
 )
 
 // TestNginxModel draws configurations, and compares which limits nginx and the file count for example requests: they are the same, and
