@@ -37,6 +37,7 @@ type decision struct {
 	Source     string `json:"source"`
 
 	explained string        // the verdict of RL.EXPLAIN about a refusal, or ""
+	allowing  string        // the limit that allows the request at every level, or ""
 	watched   bool          // limits in shadow mode apply
 	cost      int64         // of the request
 	spread    time.Duration // the part of RetryAfter that keeps callers from coming back together, or 0 if it is not known
@@ -127,6 +128,7 @@ func (d *decision) explain(ctx context.Context, client *redis.Client, args []str
 	if d.refused() && !x.bans(d.LimitID) {
 		d.explained = cmp.Or(x.refusal(d.LimitID), d.tooCostly())
 	}
+	d.allowing = x.allowing()
 	d.watched = slices.ContainsFunc(x.limits, func(l explainedLimit) bool { return l.watches() })
 	if wait := waitOfReply(named, d.LimitID); wait > 0 {
 		d.spread = max(0, millis(d.RetryAfter-wait)-time.Since(asked)).Truncate(time.Millisecond)
@@ -168,6 +170,8 @@ func (d decision) String() string {
 	switch {
 	case d.Allowed && d.LimitID == "" && d.watched:
 		return "admitted" + noEnforced + "; limitgate explain has those in shadow mode"
+	case d.Allowed && d.LimitID == "" && d.allowing != "":
+		return "admitted: " + d.allowing + " allows it"
 	case d.Allowed && d.LimitID == "":
 		return "admitted" + noLimit
 	case d.Allowed:

@@ -90,11 +90,18 @@ const noLimit, noEnforced = ": no limit applies", ": no enforced limit applies"
 
 // addAllowing adds to the verdict that a limit allows the request at every level.
 func (x *explanation) addAllowing() {
-	for i := range x.limits {
-		if begin, none := strings.CutSuffix(x.verdict, noLimit); none && x.limits[i].applies && x.limits[i].why == limit.ReasonAllows {
-			x.verdict = begin + ": " + x.limits[i].id + " allows it"
-		}
+	if begin, none := strings.CutSuffix(x.verdict, noLimit); none && x.allowing() != "" {
+		x.verdict = begin + ": " + x.allowing() + " allows it"
 	}
+}
+
+// allowing returns the first limit that allows the request at every level, or "".
+func (x *explanation) allowing() string {
+	i := slices.IndexFunc(x.limits, func(l explainedLimit) bool { return l.applies && l.why == limit.ReasonAllows })
+	if i < 0 {
+		return ""
+	}
+	return x.limits[i].id
 }
 
 // watches reports whether the limit applies and is in shadow mode.
