@@ -81,7 +81,7 @@ func noTable(o dynamodb.Options, name string) error {
 	if o.BaseEndpoint != nil {
 		check = "AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL"
 	}
-	return fmt.Errorf("there is no table %q in the region %s%s: check its name, %s", name, o.Region, at, check)
+	return fmt.Errorf("there is no table %q in the region %s%s: check its name, %s; docs/limits-as-data.md has the command that makes one", name, o.Region, at, check)
 }
 
 var errOtherKey = errors.New("the key of the table is not " + attrKey + keyAdvice)

@@ -316,8 +316,8 @@ func TestNoTable(t *testing.T) {
 		base *string
 		want string
 	}{
-		{nil, `there is no table "limits" in the region eu-central-1 at https://dynamodb.eu-central-1.amazonaws.com: check its name, AWS_REGION and AWS_PROFILE`},
-		{aws.String("http://user:secret@127.0.0.1:5566/x"), `there is no table "limits" in the region eu-central-1 at http://127.0.0.1:5566: check its name, AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL`},
+		{nil, `there is no table "limits" in the region eu-central-1 at https://dynamodb.eu-central-1.amazonaws.com: check its name, AWS_REGION and AWS_PROFILE; docs/limits-as-data.md has the command that makes one`},
+		{aws.String("http://user:secret@127.0.0.1:5566/x"), `there is no table "limits" in the region eu-central-1 at http://127.0.0.1:5566: check its name, AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL; docs/limits-as-data.md has the command that makes one`},
 	} {
 		client := dynamodb.New(dynamodb.Options{Region: "eu-central-1", BaseEndpoint: row.base})
 		for _, code := range []string{"ResourceNotFoundException", "TableNotFoundException"} {
@@ -334,7 +334,7 @@ func TestTableThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	a := awstest.Share(t)
 	nowhere := NewTable(a.Config, "nowhere")
-	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no table \"nowhere\" in the region "+a.Config.Region+" at "+*a.Config.BaseEndpoint+": check its name, AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL" {
+	if _, err := nowhere.Scan(t.Context()); err == nil || err.Error() != "scan nowhere: there is no table \"nowhere\" in the region "+a.Config.Region+" at "+*a.Config.BaseEndpoint+": check its name, AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL; docs/limits-as-data.md has the command that makes one" {
 		t.Errorf("scan: %v", err)
 	}
 	if _, _, err := nowhere.Get(t.Context(), "SHARED"); err == nil || !strings.HasPrefix(err.Error(), "get SHARED of nowhere: ") {
