@@ -12,7 +12,7 @@ const ofLua = "Lua is not read: limits in it are not imported, and nginx does no
 func isLua(name string) bool { return strings.Contains(name, "_by_lua") }
 
 // afterLua returns the index behind the } that ends a program in Lua, which begins behind its {, or -1. A } in a string or in a
-// comment ends no block. Long brackets are those without = between their brackets.
+// comment ends no block.
 func afterLua(text string) int {
 	for i, depth := 0, 1; i < len(text); {
 		skip := 1
@@ -25,12 +25,16 @@ func afterLua(text string) int {
 			}
 		case c == '"' || c == '\'':
 			skip = afterLuaString(text[i:])
-		case strings.HasPrefix(text[i:], "--[["):
-			skip = after(text[i:], "]]")
 		case strings.HasPrefix(text[i:], "--"):
-			skip = after(text[i:], "\n")
-		case strings.HasPrefix(text[i:], "[["):
-			skip = after(text[i:], "]]")
+			end := "\n"
+			if long := longBracket(text[i+2:]); long != "" {
+				end = long
+			}
+			skip = after(text[i:], end)
+		case c == '[':
+			if end := longBracket(text[i:]); end != "" {
+				skip = after(text[i:], end)
+			}
 		}
 		i += skip
 	}
@@ -45,13 +49,25 @@ func after(text, end string) int {
 	return len(text)
 }
 
-// afterLuaString returns the index behind the string with which text begins.
+// longBracket returns the bracket that ends the one with which text begins, such as ]=] of [=[, or "" if it begins with none.
+func longBracket(text string) string {
+	inside := strings.TrimPrefix(text, "[")
+	rest := strings.TrimLeft(inside, "=")
+	if len(inside) == len(text) || !strings.HasPrefix(rest, "[") {
+		return ""
+	}
+	return "]" + inside[:len(inside)-len(rest)] + "]"
+}
+
+// afterLuaString returns the index behind the string with which text begins. It ends with its line, unless a \ or \z takes it on.
 func afterLuaString(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
-			i++
-		case text[0]:
+			if i++; i < len(text) && (text[i] == 'z' || text[i] == '\r') {
+				i += len(text[i+1:]) - len(strings.TrimLeft(text[i+1:], " \t\r\n"))
+			}
+		case text[0], '\n':
 			return i + 1
 		}
 	}

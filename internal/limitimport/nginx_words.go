@@ -73,12 +73,21 @@ func nginxWords(text string, line int) (words []nginxWord, err error) {
 				end++
 			}
 			end = min(end, len(text))
+			lua = lua || strings.HasSuffix(text[i:end], luaBlock) && beginsDirective(words)
 			words = append(words, nginxWord{unescaped.Replace(text[i:end]), false, line})
-			lua = lua || strings.HasSuffix(text[i:end], luaBlock)
 			i = end
 		}
 	}
 	return words, nil
+}
+
+// beginsDirective reports whether the word behind others is the name of a directive.
+func beginsDirective(words []nginxWord) bool {
+	if len(words) == 0 {
+		return true
+	}
+	last := words[len(words)-1]
+	return !last.quoted && len(last.text) == 1 && strings.Contains(";{}", last.text)
 }
 
 // endsWord reports whether a word ends before a byte. The { of ${name} is part of it, and so is each } behind one: inName.
