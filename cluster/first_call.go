@@ -24,7 +24,7 @@ func (s *Store) forbidden(ctx context.Context, t *topology, connected map[*node]
 	forbids := map[*node]error{}
 	may := false // some master decides, or has another reason not to
 	var wg sync.WaitGroup
-	// A bucket that exists is written by another command, and a user may be allowed the keys of tenants alone.
+	// A bucket that exists is written by another command, and the rights of a user may have no keys of buckets besides those of tenants.
 	for n, key := range t.keysOf("lg:t:{probe:"+rand.Text()+":", "}") {
 		wg.Go(func() {
 			err := connected[n]

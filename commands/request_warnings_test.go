@@ -24,6 +24,7 @@ func TestRequestWarnings(t *testing.T) {
 		"default": head + "    - {id: op, by: [tenant, op], rate: 1/s}\n    - {id: b, by: [tenant], when: {ip: 10.0.0.0/8}, rate: 1/s}\n" + tenants,
 	}
 	files["hosts"] = head + "    - {id: api, by: [tenant], when: {host: api.example.com}, rate: 1/s}\n    - {id: www, by: [tenant], when: {host: \"www.*\"}, rate: 1/s}\n" + tenants
+	files["kinds"] = head + "    - {id: order, by: [tenant], when: {kind: order}, rate: 1/s}\n    - {id: shop, by: [tenant], when: {http_host: shop}, rate: 1/s}\n    - {id: all, by: [tenant], rate: 9/s}\n" + tenants
 	files["slots"] = head + "    - {id: k, by: [tenant], algorithm: concurrency, slots: 2}\n    - {id: off, by: [tenant], group: g, when: {ip: 10.0.0.0/8}, action: allow}\n" + tenants
 	lacks := func(dim, id string) string {
 		return "no limit applies: the request has no " + dim + ", which limit " + id + " needs"
@@ -44,6 +45,12 @@ func TestRequestWarnings(t *testing.T) {
 		{"hosts", "acme - - 1 DIM host WWW.example.com", []string{`limits take the host "WWW.example.com" for another one than "www.*": small letters and capitals differ`}},
 		{"hosts", "acme - - 1 DIM host www.example.com:443", nil},
 		{"hosts", "acme - - 1 DIM host other.example.com:443", nil},
+		{"kinds", "acme - - 1 DIM kind order:express", nil},
+		{"kinds", "acme - - 1 DIM kind order:42", nil},
+		{"kinds", "acme - - 1 DIM kind order:", nil},
+		{"kinds", "acme - - 1 DIM kind [order]:x", nil},
+		{"kinds", "acme - - 1 DIM http_host shop:8080", []string{`limits take the http_host "shop:8080" for another one than "shop": it has a port`}},
+		{"kinds", "acme - - 1 DIM http_host shop:99999", nil},
 		{"regions", "acme - - 1 DIM region eu", nil},
 		{"regions", "ACME - - 1 DIM region eu", []string{`tenant "ACME" is not listed; did you mean "acme", which has limits of its own?`}},
 		{"regions", "globex - - 1 DIM region eu", []string{`tenant "globex" is not listed; did you mean "GLobex", which has limits of its own?`}},

@@ -20,6 +20,7 @@ func leaveOutNulls(n *yaml.Node) {
 			if isNull(value.Content[j]) {
 				value.Content[j] = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 			}
+			leaveOutNullWhen(value.Content[j])
 		}
 		if key.Value == "shared" {
 			leaveOutNulls(value)

@@ -65,6 +65,7 @@ func TestJoinNulls(t *testing.T) {
 		"PLAN#p":        json.RawMessage(`[{"id":"t","by":["tenant"],"when":null,"rate":"9/s"},{"id":"w","by":["tenant","when"],"rate":"2/s"},{"id":"op","by":["tenant"],"when":{"op":"GET *"},"rate":"1/s"}]`),
 		"TENANT#acme":   json.RawMessage(`{"plan":"p","overrides":{"t":null}}`),
 		"TENANT#beta":   json.RawMessage(`{"plan":"p","overrides":{"t":{}}}`),
+		"TENANT#inner":  json.RawMessage(`{"plan":"p","overrides":{"op":{"rate":"7/s","when":null}}}`),
 		"TENANT#none":   json.RawMessage(`null`),
 	}
 	want, _, err := CompileParts("parts", parts, limit.CompileOptions{})
@@ -79,7 +80,7 @@ func TestJoinNulls(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, joined)
 	}
-	if a, b := describe(want, "acme", "beta", "none"), describe(got, "acme", "beta", "none"); a != b {
+	if a, b := describe(want, "acme", "beta", "inner", "none"), describe(got, "acme", "beta", "inner", "none"); a != b {
 		t.Errorf("the items mean\n%s\njoined\n%s\n%s", a, b, joined)
 	}
 }

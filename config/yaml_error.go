@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // yamlError is an error of the YAML parser, with the lines of the file up to it.
@@ -218,10 +220,11 @@ func (e *yamlError) noName() (int, string) {
 var nameInLine = regexp.MustCompile(`^( *)([\w./-]+):(?:\s|$)`)
 
 // otherColumn explains a line of a limits file that begins in the column of no mapping: a name in column 1 that belongs below a
-// section, or names above that are one level deeper.
+// section, or names above that are one level deeper, and no farther away than those that the parser means.
 func (e *yamlError) otherColumn() (int, string) {
 	isLimits, stray, deeper := false, 0, 0 // lines
 	name := func(line int) string { return nameInLine.FindStringSubmatch(e.line(line))[2] }
+	columnOf := func(line int) int { return len(nameInLine.FindStringSubmatch(e.line(line))[1]) + 1 }
 	for line := 1; line < e.Mark.Line; line++ {
 		m := nameInLine.FindStringSubmatch(e.line(line))
 		if m == nil {
@@ -229,8 +232,8 @@ func (e *yamlError) otherColumn() (int, string) {
 		}
 		switch column := len(m[1]) + 1; {
 		case column == 1 && documentFields[m[2]] != nil:
-			isLimits, deeper = true, 0
-		case column == 1 && stray == 0:
+			isLimits, stray, deeper = true, 0, 0
+		case column == 1 && isLimits && stray == 0 && limit.Nearest(m[2], documentKeys) == "":
 			stray = line
 		case column < e.Mark.Column:
 			deeper = 0
@@ -243,9 +246,9 @@ func (e *yamlError) otherColumn() (int, string) {
 	case !isLimits || m == nil:
 	case stray > 0 && e.ContextMark.Column == 1:
 		return stray, fmt.Sprintf("%s is no key of a limits file: indent it as line %d is", name(stray), e.Mark.Line)
-	case deeper > 0 && documentFields[m[2]] == nil:
+	case deeper > 0 && documentFields[m[2]] == nil && columnOf(deeper)-e.Mark.Column <= e.Mark.Column-e.ContextMark.Column:
 		return e.Mark.Line, fmt.Sprintf("%s begins in column %d, and %s on line %d in column %d: begin the names of one mapping in the same column",
-			m[2], e.Mark.Column, name(deeper), deeper, len(nameInLine.FindStringSubmatch(e.line(deeper))[1])+1)
+			m[2], e.Mark.Column, name(deeper), deeper, columnOf(deeper))
 	}
 	return 0, ""
 }

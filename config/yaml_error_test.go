@@ -152,6 +152,9 @@ var yamlMistakeRows = []struct{ name, old, new, want string }{
 	{"bracket in a comment", "[tenant]", "[tenant # one]", `6: the ] is inside of the comment "# one]": write it in front of the #`},
 	{"brace in a comment at the end", "", "version: 1\nplans: {a: [{rate: 1/s # two}]}", `2: the } is inside of the comment "# two}]}": write it in front of the #`},
 	{"control character", "100/s", "10\x000/s", "7: a byte or character that YAML does not allow: save the file as text in UTF-8"},
+	{"a name between columns", "", "version: 1\nplans:\n  p:\n    - id: a\n      by: [tenant]\n      rate: 5/s\n   other:\n    - id: a\n", "7: the line begins in column 4, and the names of the mapping that begins on line 3 in column 3: begin them in the same column"},
+	{"a misspelt section", "", "version: 1\ndefault_plan: p\nplan:\n  p:\n    - {id: a}\n tenants:\n  a: {}\n", "6: the line begins in column 2, and the names of the mapping that begins on line 1 in column 1: begin them in the same column"},
+	{"an anchor of its own", "", "version: 1\nx-common: &c {by: [tenant]}\nplans:\n  p:\n    - {id: a}\n tenants:\n  a: {}\n", "6: the line begins in column 2, and the names of the mapping that begins on line 1 in column 1: begin them in the same column"},
 	{"Latin-1", "acme", "\xe4", "13: a byte or character that YAML does not allow: save the file as text in UTF-8"},
 }
 

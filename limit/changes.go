@@ -163,10 +163,7 @@ func (c *changes) plan(what string, was, is *ruleset) {
 
 // compare compares limits by their ids.
 func (c *changes) compare(what, tenant string, before, after []*Limit) {
-	var renamed map[*Limit]*Limit
-	if len(c.found) < c.most { // otherwise lines are only counted
-		renamed = renamedLimits(before, after)
-	}
+	renamed := renamedLimits(before, after)
 	for _, was := range before {
 		if is := withID(after, was.ID); is == nil && renamed[was] != nil {
 			c.add(was.ID, tenant, "%s%s %s", what, was.ID, anew(renamed[was]))

@@ -317,6 +317,30 @@ func TestLoosenedRenamed(t *testing.T) {
 	}
 }
 
+// TestChangesCounted: the lines beyond most are counted as they would be listed.
+func TestChangesCounted(t *testing.T) {
+	file := func(id string) string {
+		var text strings.Builder
+		text.WriteString("version: 1\ndefault_plan: p0\nplans:\n")
+		for plan := range 10 {
+			fmt.Fprintf(&text, "  p%d:\n", plan)
+			for i := range 5 {
+				fmt.Fprintf(&text, "    - {id: %s%d, by: [tenant], group: g%d, rate: %d/s}\n", id, i, i, i+1)
+			}
+		}
+		return text.String()
+	}
+	before, after := parse(t, file("a")), parse(t, file("b"))
+	for _, most := range []int{0, 10, 49, 50, 60} {
+		if lines, more := limit.Differences(before, after, most, nil); len(lines) != min(most, 50) || more != 50-len(lines) {
+			t.Errorf("of at most %d there are %d lines and %d more", most, len(lines), more)
+		}
+	}
+	if lines := limit.Changes(before, after); lines[len(lines)-1] != "and 30 more" {
+		t.Errorf("the last line is %s", lines[len(lines)-1])
+	}
+}
+
 // BenchmarkLoosenedRenamed measures tenants that move between plans whose limits have other ids.
 func BenchmarkLoosenedRenamed(b *testing.B) {
 	file := func(plan string) string {

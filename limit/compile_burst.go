@@ -6,15 +6,15 @@ import (
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
-// noteBurst notes an override that raises a rate above the burst of its limit, which it keeps: 500/s beside a burst of 20 admits 20 at a
-// time. It notes it once for a limit.
+// noteBurst notes an override that raises a rate to twice as much or more, above the burst of its limit, which it keeps: 500/s beside a
+// burst of 20 admits 20 at a time. It notes it once for a limit.
 func (c *compiler) noteBurst(o *RuleSpec, field string, of, l *Limit) {
-	if !o.Rate.Set() || o.Burst.Set() || !of.isTokenBucket() || !l.isTokenBucket() || l.Params.Capacity >= l.Rate.Count {
+	if !o.Rate.Set() || o.Burst.Set() || !of.isTokenBucket() || !l.isTokenBucket() || l.Params.Capacity >= l.Rate.Count || l.Mode == ModeOff {
 		return
 	}
 	perUs := func(p bucket.Params) float64 { return float64(p.Count) / float64(p.Period) }
 	alike := min(float64(l.Params.Capacity)*perUs(l.Params)/perUs(of.Params), bucket.MaxCapacity)
-	if int64(alike) <= l.Params.Capacity {
+	if int64(alike) < 2*l.Params.Capacity {
 		return
 	}
 	text := fmt.Sprintf("%s has a rate of %s for this tenant, and keeps its burst of %d: write burst: %d to raise it alike", Quote(l.ID), l.Rate.Text, l.Params.Capacity, int64(alike))

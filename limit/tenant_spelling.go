@@ -60,12 +60,11 @@ func (s *Set) ListedNear(tenant string, may func(listed string) bool) string {
 // listedWithin returns the first listed tenant by name, of those for which may is true, that becomes another one by a number of edits, or
 // "".
 func (s *Set) listedWithin(tenant string, edits int, may func(listed string) bool) (first string) {
-	word := []rune(tenant)
 	for listed := range s.tenants.all() {
 		if n := len(listed) - len(tenant); max(n, -n) > utf8.UTFMax*edits {
 			continue
 		}
-		if (first == "" || listed < first) && isWithin([]rune(listed), word, edits) && may(listed) {
+		if (first == "" || listed < first) && isWithin(listed, tenant, edits) && may(listed) {
 			first = listed
 		}
 	}
@@ -73,23 +72,40 @@ func (s *Set) listedWithin(tenant string, edits int, may func(listed string) boo
 }
 
 // isWithin reports whether a becomes b by a number of edits at most: a letter more, less or another one, or two that change places. It takes
-// time in proportion to the length, for a few edits.
-func isWithin(a, b []rune, edits int) bool {
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	if n := len(a) - len(b); max(n, -n) > edits {
+// time in proportion to the length, for a few edits, and no memory.
+func isWithin(a, b string, edits int) bool {
+	n := commonBytes(a, b)
+	a, b = a[n:], b[n:]
+	switch more := len(a) - len(b); {
+	case max(more, -more) > utf8.UTFMax*edits:
 		return false
-	}
-	switch {
-	case len(a) == 0 || len(b) == 0:
-		return true
+	case a == "" || b == "":
+		return utf8.RuneCountInString(a+b) <= edits
 	case edits == 0:
 		return false
-	case isWithin(a[1:], b[1:], edits-1) || isWithin(a[1:], b, edits-1) || isWithin(a, b[1:], edits-1):
+	}
+	inA, lenA := utf8.DecodeRuneInString(a)
+	inB, lenB := utf8.DecodeRuneInString(b)
+	restA, restB := a[lenA:], b[lenB:]
+	if isWithin(restA, restB, edits-1) || isWithin(restA, b, edits-1) || isWithin(a, restB, edits-1) {
 		return true
 	}
-	return len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && isWithin(a[2:], b[2:], edits-1)
+	nextA, lenA := utf8.DecodeRuneInString(restA)
+	nextB, lenB := utf8.DecodeRuneInString(restB)
+	return restA != "" && restB != "" && inA == nextB && inB == nextA && isWithin(restA[lenA:], restB[lenB:], edits-1)
+}
+
+// commonBytes returns the number of bytes with which two texts begin alike, without a part of a letter.
+func commonBytes(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	inLetter := func(text string) bool { return n < len(text) && !utf8.RuneStart(text[n]) }
+	for back := 1; back < utf8.UTFMax && n > 0 && (inLetter(a) || inLetter(b)); back++ {
+		n--
+	}
+	return n
 }
 
 // ListedInSmall returns the listed tenant that a tenant which is not listed becomes without blanks around it, as it is

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -44,15 +45,17 @@ func TestListedNear(t *testing.T) {
 // TestListedNearEdits: a listed tenant is found behind one edit of its name, and behind two of a longer one.
 func TestListedNearEdits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		listed := rapid.StringMatching("[a-z]{5,12}").Draw(rt, "listed")
+		// Some letters of these have bytes in common.
+		listed := rapid.StringMatching("[a-dàáßā€₭]{5,12}").Draw(rt, "listed")
 		tenant := listed
-		edits := rapid.IntRange(1, 1+len(listed)/10).Draw(rt, "edits")
+		edits := rapid.IntRange(1, 1+utf8.RuneCountInString(listed)/10).Draw(rt, "edits")
 		for range edits {
-			at := rapid.IntRange(0, len(tenant)-2).Draw(rt, "at")
-			before, letter, behind := tenant[:at], rapid.StringMatching("[a-z]").Draw(rt, "letter"), tenant[at:]
-			edited := []string{before + letter + behind, before + behind[1:], before + letter + behind[1:]}
+			word := []rune(tenant)
+			at := rapid.IntRange(0, len(word)-2).Draw(rt, "at")
+			before, letter, behind := string(word[:at]), rapid.StringMatching("[a-dàáßā€₭]").Draw(rt, "letter"), word[at:]
+			edited := []string{before + letter + string(behind), before + string(behind[1:]), before + letter + string(behind[1:])}
 			if edits == 1 { // an edit between two letters that changed places is a third one
-				edited = append(edited, before+behind[1:2]+behind[:1]+behind[2:])
+				edited = append(edited, before+string([]rune{behind[1], behind[0]})+string(behind[2:]))
 			}
 			tenant = rapid.SampledFrom(edited).Draw(rt, "edited")
 		}
@@ -65,6 +68,20 @@ func TestListedNearEdits(t *testing.T) {
 	})
 }
 
+// TestListedFar: a tenant is near to no listed one behind more different letters, whatever bytes these have in common, and the search
+// takes no memory.
+func TestListedFar(t *testing.T) {
+	set := listing(t, "ààààà", "€€€€€€€€€")
+	for _, tenant := range []string{"ààáá", "áááà", "àà", "€€€€€€₭₭₭", "€€€€€€", "₭₭₭€€€€€€", "\xc3\xc3\xc3\xc3\xc3\xc3\xc3\xc3\xc3\xc3"} {
+		if got := set.ListedNear(tenant, anyTenant); got != "" {
+			t.Errorf("%s is near to %s", tenant, got)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { set.ListedNear("€€€€€€₭₭₭", anyTenant) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // BenchmarkListedNear measures the search for the longest name among as many as are compared.
 func BenchmarkListedNear(b *testing.B) {
 	var tenants []string
@@ -72,6 +89,7 @@ func BenchmarkListedNear(b *testing.B) {
 		tenants = append(tenants, fmt.Sprintf("%s%03d", strings.Repeat("a", 250), i))
 	}
 	set, tenant := listing(b, tenants...), strings.Repeat("a", 125)+strings.Repeat("b", 128)
+	b.ReportAllocs()
 	for b.Loop() {
 		if got := set.ListedNear(tenant, anyTenant); got != "" {
 			b.Fatal(got)

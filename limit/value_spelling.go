@@ -3,6 +3,7 @@ package limit
 import (
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -40,16 +41,29 @@ func differenceOfValues(value string, c *condition) string {
 		return len(v) >= len(c.prefix) && strings.EqualFold(v[:len(c.prefix)], c.prefix)
 	}
 	trimmed := strings.TrimSpace(value)
-	host, _, err := net.SplitHostPort(trimmed)
+	host := withoutPort(trimmed, c.name)
 	switch {
 	case means(value):
 		return "small letters and capitals differ"
 	case means(trimmed):
 		return "there are blanks around it"
-	case err == nil && host != "" && means(host):
+	case host != "" && means(host):
 		return "it has a port"
 	case strings.HasSuffix(trimmed, ".") && means(strings.TrimSuffix(trimmed, ".")):
 		return "it ends with a dot"
+	}
+	return ""
+}
+
+// withoutPort returns the host of a value that is a host with its port, or "". Other values have a colon, too, such as user:42, so that a
+// host without a dot is one if the name of the dimension says so.
+func withoutPort(value, dim string) string {
+	host, port, err := net.SplitHostPort(value)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
+		return ""
+	}
+	if strings.ContainsAny(host, ".:") || host == "localhost" || strings.Contains(strings.ToLower(dim), "host") {
+		return host
 	}
 	return ""
 }

@@ -63,7 +63,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	req, err := commands.ParseRequest(ownTenantNamed(fs.Args()))
 	if err != nil {
 		peek := ""
-		if fs.NArg() > 3 && fs.Arg(3) == "0" {
+		if fs.NArg() > 3 && fs.Arg(3) == "0" && strings.HasPrefix(err.Error(), "cost ") {
 			peek = "; --peek takes nothing"
 		}
 		fmt.Fprintf(env.stderr, "limitgate check: %v%s\n", err, peek)

@@ -80,6 +80,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "limits.yaml", "acme", "-", "-"}, "a running limitgate is asked here; for a file: limitgate limits explain FILE TENANT OP IP"},
 		{[]string{"explain", sample, "acme", "-", "-"}, "a running limitgate is asked here; for a file: limitgate limits explain FILE TENANT OP IP"},
 		{[]string{"check", "acme", "-", "-", "-1"}, "cost must be an integer between 1 and 2147483647"},
+		{[]string{"check", "acme", "-", "nope", "0"}, "the order is tenant op ip\n"},
 		{[]string{"check", "acme", "-", "-", "0"}, "cost must be an integer between 1 and 2147483647; --peek takes nothing"},
 		{[]string{"check", "acme", "-", "-", "--jsn"}, "unknown flag --jsn; did you mean --json?; limitgate check --help lists the flags"},
 		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:6380"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},

@@ -109,7 +109,7 @@ func (s *sampledRequests) look(req *limit.Request) {
 		s.log.Warn(absentLine, "dimension", name, "value", value)
 	}
 	if req.Hold == limit.HoldSlot && !set.HoldsSlots(req.Tenant) && (set.Lists(req.Tenant) || !s.partial) && s.unheld.Allow() {
-		s.log.Warn(unheldLine, "tenant", req.Tenant, "plan", set.Plan(req.Tenant))
+		s.log.Warn(unheldLine, "tenant", req.Tenant, "plan", cmp.Or(set.Plan(req.Tenant), "none"))
 	}
 	if listed := set.ListedInSmall(req.Tenant); listed != "" && !s.partial && s.mayLog(&s.otherCase, listed) {
 		s.log.Warn(otherCaseLine, "tenant", limit.Shorten(req.Tenant), "listed", listed)
@@ -151,14 +151,14 @@ func (s *sampledRequests) look(req *limit.Request) {
 func (s *sampledRequests) lookAtOp(set *limit.Set, req *limit.Request) {
 	of, tooMany := s.spelling(set, req)
 	if tooMany && s.manyOps.Allow() {
-		s.log.Warn(manyOpsLine, "plan", set.Plan(req.Tenant), "ops", "more than "+strconv.Itoa(sampledOps/2))
+		s.log.Warn(manyOpsLine, "plan", cmp.Or(set.Plan(req.Tenant), "none"), "ops", "more than "+strconv.Itoa(sampledOps/2))
 	}
 	if of.Reason == "" {
 		return
 	}
 	attrs := []any{"reason", of.Reason, "condition", of.Condition}
 	if of.Condition == "" { // limits count by op
-		attrs = []any{"reason", of.Reason, "plan", set.Plan(req.Tenant), "advice", "limitgate top shows the ops of requests"}
+		attrs = []any{"reason", of.Reason, "plan", cmp.Or(set.Plan(req.Tenant), "none"), "advice", "limitgate top shows the ops of requests"}
 	}
 	if s.mayLog(&s.spelled, of.Condition+": "+of.Reason) { // one line for all ops without a condition: a client may have any number of them
 		s.log.Warn(spelledLine, attrs...)

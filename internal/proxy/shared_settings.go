@@ -87,7 +87,8 @@ func (p *Proxy) watchSettings(ctx context.Context) error {
 	}
 }
 
-// look claims a setting once. A failure of the store is logged elsewhere.
+// look claims a setting once. A failure of the store is logged elsewhere, and a user of the store without the right to the key compares
+// nothing.
 func (s *sharedSetting) look(ctx context.Context, store claimer, log *slog.Logger) {
 	here := s.here()
 	if here == "" {
