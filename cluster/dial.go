@@ -58,6 +58,11 @@ func (d *dialer) dial(ctx context.Context) (*nodeConn, error) {
 // errLimitgate is returned for the address of a limitgate, which answers ROLE as a master.
 const errLimitgate = configError("it is a limitgate, not a Redis: name the nodes that its own --redis names")
 
+// isLimitgate reports whether an error is the reply of a limitgate to a command of Redis that it does not have.
+func isLimitgate(err error) bool {
+	return strings.Contains(err.Error(), "Limitgate keeps no data")
+}
+
 // handshake sends ROLE, loads the script and probes.
 func (d *dialer) handshake(conn *nodeConn) error {
 	out := resp.AppendCommand(nil, "ROLE")
@@ -73,7 +78,7 @@ func (d *dialer) handshake(conn *nodeConn) error {
 		return fmt.Errorf("%s: %w, its role is %s", d.addr, ErrNotMaster, strings.Join(role[:min(1, len(role))], ""))
 	}
 	if _, err := conn.in.Strings(); err != nil {
-		if strings.Contains(err.Error(), "Limitgate keeps no data") {
+		if isLimitgate(err) {
 			return errLimitgate
 		}
 		return err

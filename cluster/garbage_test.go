@@ -281,4 +281,10 @@ func TestHandshakeOfLimitgate(t *testing.T) {
 	if _, err := s.newDialer(f.addr(), false).dial(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
+	if err := explained(io.EOF); !errors.Is(err, io.EOF) {
+		t.Errorf("another error: %v", err)
+	}
+	if err := explained(errors.New("ERR unknown command 'getex', with args beginning with: 'lg:secret' ; Limitgate keeps no data, channels or scripts")); !errors.Is(err, errLimitgate) {
+		t.Errorf("the secret of a limitgate: %v", err)
+	}
 }

@@ -86,9 +86,12 @@ func (e explainedError) Error() string { return Explain(e.err) }
 
 func (e explainedError) Unwrap() error { return e.err }
 
-// explained returns the error of a node that refuses the user in words for an operator, and others
+// explained returns the error of a node that refuses the user, or is none of Redis, in words for an operator, and others
 // as they are.
 func explained(err error) error {
+	if isLimitgate(err) {
+		return errLimitgate
+	}
 	if explainRefusal(err) == "" {
 		return err
 	}

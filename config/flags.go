@@ -35,8 +35,8 @@ func readFlags(t settings, args []string) (src *source, rest []string, help bool
 		case !hasText && !isSwitch:
 			src.fail(0, "flag --%s: the value is missing; write --%[1]s=%s", name, r.value.arg)
 			continue
-		case IsList(r.value.arg) && src.has(r, "--"+name):
-			src.fail(0, "flag --%s: %s", name, ListGivenTwice("--"+name, r.value.arg))
+		case src.has(r, "--"+name) && GivenTwice("--"+name, r.value.arg) != "":
+			src.fail(0, "flag --%s: %s", name, GivenTwice("--"+name, r.value.arg))
 			continue
 		case !hasText:
 			text = "true"
@@ -72,10 +72,16 @@ func (src *source) failUnknownFlag(t settings, flag, value string) {
 // IsList reports whether a flag has a list, by the name of its value in help.
 func IsList(argument string) bool { return strings.HasSuffix(argument, ",...") }
 
-// ListGivenTwice returns the mistake of a list that is given by two flags. Of other flags the last one
-// counts; of these a person may mean both.
-func ListGivenTwice(flag, argument string) string {
-	return "it is given twice; write one list with commas, " + flag + "=" + argument
+// GivenTwice returns the mistake of a flag that is given twice where a person may mean both, or "". Of other flags the last one counts:
+// it may stand behind those of a script.
+func GivenTwice(flag, argument string) string {
+	switch {
+	case IsList(argument):
+		return "it is given twice; write one list with commas, " + flag + "=" + argument
+	case flag == "--limits":
+		return "it is given twice, and the limits are those of one file: write all into that"
+	}
+	return ""
 }
 
 // RedisFlags defines the settings of the connections to Redis as flags, for other commands

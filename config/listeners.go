@@ -32,7 +32,29 @@ func (s *Settings) clashes() (all []clash) {
 			}
 		}
 	}
+	for _, l := range listeners {
+		for _, addr := range s.Redis.Addrs {
+			if ownAddr(l.addr, addr) {
+				all = append(all, clash{[2]string{l.name, "redis.addrs"}, fmt.Sprintf(" have the same address %s, and a proxy is no Redis: name the nodes of Redis, or listen on another port", addr)})
+			}
+		}
+	}
 	return all
+}
+
+// ownAddr reports whether a listener has the address of a node, which is on this machine then.
+func ownAddr(listener, node string) bool {
+	host, port, err := net.SplitHostPort(listener)
+	nodeHost, nodePort, nodeErr := net.SplitHostPort(node)
+	if cmp.Or(err, nodeErr) != nil || port != nodePort || port == "0" {
+		return false
+	}
+	ip, all := hostAddr(host)
+	nodeIP, nodeAll := hostAddr(nodeHost)
+	if all {
+		return nodeAll || nodeIP.IsLoopback()
+	}
+	return ip.IsValid() && ip == nodeIP
 }
 
 // samePort returns that two addresses cannot be listened on at once, and how to mend that, or "".

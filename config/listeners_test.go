@@ -34,3 +34,30 @@ func TestSamePort(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnAddr: a node is the proxy itself only if it is on this machine, as far as the texts show.
+func TestOwnAddr(t *testing.T) {
+	for _, row := range []struct {
+		listener, node string
+		own            bool
+	}{
+		{"127.0.0.1:1", "127.0.0.1:1", true},
+		{"127.0.0.1:1", "localhost:1", true},
+		{":1", "localhost:1", true},
+		{"0.0.0.0:1", "127.0.0.1:1", true},
+		{"[::]:1", "[::1]:1", true},
+		{"10.0.0.1:1", "10.0.0.1:1", true},
+		{"0.0.0.0:1", "10.0.0.1:1", false},
+		{":1", "redis.internal:1", false},
+		{"a.example:1", "a.example:1", false},
+		{"10.0.0.1:1", "127.0.0.1:1", false},
+		{"127.0.0.1:1", "127.0.0.1:2", false},
+		{"127.0.0.1:0", "127.0.0.1:0", false},
+		{"unix:/a", "127.0.0.1:1", false},
+		{"", "127.0.0.1:1", false},
+	} {
+		if ownAddr(row.listener, row.node) != row.own {
+			t.Errorf("%s and %s", row.listener, row.node)
+		}
+	}
+}

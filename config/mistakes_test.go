@@ -236,8 +236,11 @@ var mistakes = []struct {
 	{args: "--http 127.0.0.1:7000", environ: "LIMITGATE_ADMIN=127.0.0.1:7000", want: "env LIMITGATE_ADMIN and flag --http have the same port 7000 (127.0.0.1:7000): set another port by one of them"},
 	{file: "listen: '[::1]:7000'\nadmin: '[0:0::1]:7000'", want: "limitgate.yaml:1: listen and limitgate.yaml:2: admin have the same port 7000 ([::1]:7000 and [0:0::1]:7000): set another port by one of them"},
 	{args: "--http unix:/a --rls unix:/a --rls-config x", want: `flag --http and flag --rls have the same socket "/a": set another path by one of them`},
+	{args: "--listen 127.0.0.1:7000 --redis localhost:7000", want: "flag --listen and flag --redis have the same address localhost:7000, and a proxy is no Redis: name the nodes of Redis, or listen on another port"},
+	{args: "--admin 127.0.0.1:7000 --redis a:1,127.0.0.1:7000", want: "flag --admin and flag --redis have the same address 127.0.0.1:7000, and a proxy is no Redis: name the nodes of Redis, or listen on another port"},
 	// Of a list that is given twice a person may mean both.
 	{args: "--redis a:1 --redis b:2", want: "flag --redis: it is given twice; write one list with commas, --redis=HOST:PORT,..."},
+	{args: "--limits a.yaml --limits=b.yaml", want: "flag --limits: it is given twice, and the limits are those of one file: write all into that"},
 	// Names of flags in other programs.
 	{args: "--port 6380", want: "flag --port: unknown flag; did you mean --listen=127.0.0.1:6380?"},
 	{args: "--port localhost", want: "flag --port: unknown flag; did you mean --listen?"},

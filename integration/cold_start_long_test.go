@@ -155,7 +155,9 @@ func tenantMemory(t *testing.T, s *site, many *proxy) {
 	if _, stderr, code := s.limits("push", "--yes", "--actor", "ann", crowdOfTenants(t, tenants, "free"), table); code != 0 {
 		t.Fatalf("push: %d\n%s", code, stderr)
 	}
-	few, _ := s.ready(t, append(s.serveArgs(filepath.Join(t.TempDir(), "snapshot")), "--pprof", "--limits", table))
+	args := s.serveArgs(filepath.Join(t.TempDir(), "snapshot"))
+	args[slices.Index(args, tableURL)] = table
+	few, _ := s.ready(t, append(args, "--pprof"))
 	manyHeap, manyResident := many.memory()
 	fewHeap, fewResident := few.memory()
 	each := (manyHeap - fewHeap) / (coldTenants - tenants)

@@ -104,6 +104,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"controlplane", "--table", "dynamodb://limits", "--topic", "arn:aws:sns:x:1:limits", "--leases", "leases"}, "--table is the name alone: limits"},
 	{[]string{"doctor", "--config", "x"}, "did you mean --limits?"},
 	{[]string{"limits", "lint", "--config", "x", sampleLimits}, "unknown flag --config; limitgate limits lint --help lists the flags"},
+	{[]string{"replay", "--limits", "a.yaml", "--limits", "b.yaml", "x.log"}, "flag --limits: it is given twice, and the limits are those of one file: write all into that"},
 	{[]string{"doctor", "--redis", "127.0.0.1:1", "--redis", "127.0.0.1:2"}, "flag --redis: it is given twice; write one list with commas, --redis=HOST:PORT,..."},
 	{[]string{"doctor", "127.0.0.1:6379"}, `"127.0.0.1:6379" is not a flag: name the nodes by --redis 127.0.0.1:6379`},
 	{[]string{"doctor", "127.0.0.1:7000", "127.0.0.1:7001"}, `"127.0.0.1:7000" is not a flag: name the nodes by --redis 127.0.0.1:7000,127.0.0.1:7001`},

@@ -167,7 +167,7 @@ func isSwitch(f *flag.Flag) bool {
 	return ok && is.IsBoolFlag()
 }
 
-// checkOnce returns an error for a list that args, which were parsed, give twice.
+// checkOnce returns an error for a flag that args, which were parsed, give twice where a person may mean both.
 func checkOnce(fs *flag.FlagSet, args []string) error {
 	given := map[string]bool{}
 	for _, arg := range args {
@@ -178,8 +178,12 @@ func checkOnce(fs *flag.FlagSet, args []string) error {
 		if f == nil {
 			continue
 		}
-		if v, ok := f.Value.(interface{ Argument() string }); ok && config.IsList(v.Argument()) && given[f.Name] {
-			return fmt.Errorf("flag --%s: %s", f.Name, config.ListGivenTwice("--"+f.Name, v.Argument()))
+		argument := ""
+		if v, ok := f.Value.(interface{ Argument() string }); ok {
+			argument = v.Argument()
+		}
+		if twice := config.GivenTwice("--"+f.Name, argument); twice != "" && given[f.Name] {
+			return fmt.Errorf("flag --%s: %s", f.Name, twice)
 		}
 		given[f.Name] = true
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/cluster/doctor"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/limiter"
 	"github.com/limitgate/limitgate/memory"
@@ -19,6 +20,13 @@ import (
 
 // openTimeout bounds connecting to the store at the start.
 const openTimeout = 10 * time.Second
+
+// unreachedPause is the interval at which a proxy that has not reached its store looks whether the reason is another one, and
+// unreachedQuiet the shortest time between two lines about that: the reason of a cluster may be that of each node in turn.
+const (
+	unreachedPause = 5 * time.Second
+	unreachedQuiet = 10 * time.Minute
+)
 
 // agreement is the secret that a proxy proposes to the others of its store, and the
 // function that receives the agreed one. The zero agreement proposes nothing.
@@ -122,10 +130,8 @@ func (p *Proxy) reached() bool {
 // watchStore logs the first contact with a store that this proxy started without, and its
 // configuration warnings.
 func (p *Proxy) watchStore(ctx context.Context, without bool) error {
-	select {
-	case <-ctx.Done():
+	if !p.awaitStore(ctx) {
 		return nil
-	case <-p.cluster.Reached():
 	}
 	if without {
 		p.log.Info("store reached, and asked from now on", "store", p.StoreKind())
@@ -137,6 +143,43 @@ func (p *Proxy) watchStore(ctx context.Context, without bool) error {
 		p.log.Warn("the store may forget", "advice", sentence)
 	}
 	return nil
+}
+
+// awaitStore waits until the store has been reached, and logs errors that are others than that of the start: the first may be that of a
+// Redis which starts. It reports whether the store has been reached before ctx ended.
+func (p *Proxy) awaitStore(ctx context.Context) bool {
+	reason := unreachedReason{quiet: logthrottle.Throttle{Period: unreachedQuiet}}
+	for !p.reached() {
+		asking, cancel := context.WithTimeout(ctx, openTimeout)
+		err := p.cluster.Ping(asking)
+		cancel()
+		if ctx.Err() == nil && !p.reached() && reason.isAnother(err) {
+			p.log.Error("the store is still not reached, and for another reason", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-p.cluster.Reached():
+		case <-time.After(unreachedPause):
+		}
+	}
+	return true
+}
+
+// unreachedReason is the error for which a store is not reached.
+type unreachedReason struct {
+	last  string
+	quiet logthrottle.Throttle
+}
+
+// isAnother reports whether an error is to be logged, as it is another one than the last, and remembers it.
+func (r *unreachedReason) isAnother(err error) bool {
+	if err == nil || err.Error() == r.last {
+		return false
+	}
+	first := r.last == ""
+	r.last = err.Error()
+	return !first && r.quiet.Allow()
 }
 
 // warnOfAddresses logs that some addresses of the store are not used, or may not be. A cluster has nodes at its

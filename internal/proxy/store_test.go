@@ -1,13 +1,16 @@
 package proxy
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/limitgate/limitgate/cluster"
 	"github.com/limitgate/limitgate/config"
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/internal/redistest"
 )
 
@@ -37,6 +40,27 @@ func TestWarnWithout(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestUnreachedReason: another error than that of the start has a line, and those of nodes in turn do not.
+func TestUnreachedReason(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	reason := unreachedReason{quiet: logthrottle.Throttle{Period: unreachedQuiet, Now: func() time.Time { return now }}}
+	for i, row := range []struct {
+		text string
+		want bool
+	}{{"refused", false}, {"refused", false}, {"", false}, {"login", true}, {"refused", false}, {"login", false}, {"login", false}} {
+		var err error
+		if row.text != "" {
+			err = errors.New(row.text)
+		}
+		if got := reason.isAnother(err); got != row.want {
+			t.Errorf("%d: %s: %t", i, row.text, got)
+		}
+	}
+	if now = now.Add(unreachedQuiet); !reason.isAnother(errors.New("TLS")) {
+		t.Error("no line after a while")
 	}
 }
 
