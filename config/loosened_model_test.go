@@ -16,6 +16,9 @@ import (
 // drawnFile has the limits of a plan, by their ids, and overrides of a tenant and shared limits, with their fields.
 type drawnFile struct{ plan, overrides, shared map[string]string }
 
+// drawnConditions are conditions of limits, some of which are within others.
+var drawnConditions = []string{"", "when: {op: x}", "when: {op: x*}", "when: {ip: 10.0.0.0/8}", "when: {op: x, ip: 10.0.0.0/8}"}
+
 // drawLimit draws the fields of a limit.
 func drawLimit(t *rapid.T, shared bool) string {
 	one := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
@@ -29,7 +32,7 @@ func drawLimit(t *rapid.T, shared bool) string {
 			fields = append(fields, field)
 		}
 	}
-	add("when", "", "", "when: {op: x}", "when: {ip: 10.0.0.0/8}", "when: {op: x, ip: 10.0.0.0/8}")
+	add("when", append([]string{""}, drawnConditions...)...)
 	grouped := len(fields)
 	add("group", "", "", "group: g")
 	grouped = len(fields) - grouped
@@ -60,7 +63,7 @@ func drawOverride(t *rapid.T) string {
 func (f *drawnFile) change(t *rapid.T) *drawnFile {
 	next := &drawnFile{maps.Clone(f.plan), maps.Clone(f.overrides), maps.Clone(f.shared)}
 	id := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "changed")
-	switch rapid.IntRange(0, 5).Draw(t, "change") {
+	switch rapid.IntRange(0, 6).Draw(t, "change") {
 	case 0:
 		next.plan[id] = drawLimit(t, false)
 	case 1:
@@ -74,6 +77,16 @@ func (f *drawnFile) change(t *rapid.T) *drawnFile {
 			next.plan[id] = fields + drawReplaces(t)
 		}
 	case 4:
+		if fields := next.plan[id]; fields != "" {
+			for _, condition := range drawnConditions[1:] {
+				fields = strings.ReplaceAll(fields, ", "+condition, "")
+			}
+			if condition := rapid.SampledFrom(drawnConditions).Draw(t, "condition"); condition != "" && strings.HasPrefix(fields, "by: ") {
+				fields += ", " + condition
+			}
+			next.plan[id] = fields
+		}
+	case 5:
 		next.shared["s1"] = drawLimit(t, true)
 	default:
 		if next.plan[id] != "" {
@@ -156,9 +169,9 @@ func checkLoosened(t *rapid.T, before, after *limit.Set, text string) {
 	if lines := limit.Loosened(before, after, []string{"acme"}); len(lines) != 0 {
 		return
 	}
-	for i := range 16 {
-		req := &limit.Request{Tenant: []string{"acme", "other"}[i&1], Op: []string{"x", "y"}[i>>1&1], Addr: netip.MustParseAddr([]string{"10.0.0.1", "192.0.2.1"}[i>>2&1]), Cost: 1}
-		if i>>3 == 1 {
+	for i := range 24 {
+		req := &limit.Request{Tenant: []string{"acme", "other"}[i&1], Op: []string{"x", "y", "xy"}[i/2%3], Addr: netip.MustParseAddr([]string{"10.0.0.1", "192.0.2.1"}[i/6%2]), Cost: 1}
+		if i/12 == 1 {
 			req.Dims = []limit.Dim{{Name: "user", Value: "u"}}
 		}
 		wasDenied, was := decided(before, req)

@@ -27,7 +27,7 @@ func loosening(was, is *Limit) string {
 		return was.Describe() + " -> " + is.Describe()
 	case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
 		return fmt.Sprintf("on_error %s -> %s", was.OnError, is.OnError)
-	case !alike(was, is) && !onlyDeniesMissing(is, was) && !onlyDenies(is, was):
+	case !alike(was, is) && !onlyDeniesMissing(is, was) && !onlyDenies(is, was) && !onlyWidens(is, was):
 		return "may admit more: " + strings.Join(differences(was, is), ", ")
 	}
 	return ""
@@ -71,6 +71,14 @@ func onlyDenies(is, was *Limit) bool {
 	before := *was
 	before.Action, before.Store, before.Replaces, before.Params.Algorithm = is.Action, is.Store, is.Replaces, is.Params.Algorithm
 	return is.Action == ActionDeny && alike(&before, is)
+}
+
+// onlyWidens reports whether a limit differs from what it was in nothing but that it is for more requests, with those that it was for: of limits
+// that apply in its place from then on, and of those whose place it takes, places has lines.
+func onlyWidens(is, was *Limit) bool {
+	before := *was
+	before.when = is.when
+	return alike(&before, is) && was.within(is)
 }
 
 // onlyCountsBeside reports whether a limit differs from what it was in nothing but that it replaces fewer of all limits, each of which

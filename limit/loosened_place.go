@@ -61,10 +61,10 @@ func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(
 		c.cut = true
 		return
 	}
-	if taker.ID == is.ID || !taker.isEnforced() || !was.isEnforced() || !is.isEnforced() || !about(taker, taking, was, is) {
+	if taker.ID == is.ID || !taker.isEnforced() || !was.isEnforced() || !is.isEnforced() || !about(taker, taking, was, is) || !canMeet(taker, was) {
 		return
 	}
-	before := taking.isEnforced() && taking.enforcedIn() >= taker.enforcedIn() && taking.standsFor(was) && (taking.Action == taker.Action || taker.within(taking))
+	before := taking.isEnforced() && taking.enforcedIn() >= taker.enforcedIn() && taking.standsFor(was) && (taker.within(taking) || taking.Action == ActionAllow && taker.Action == ActionAllow)
 	more := taker.admitsMoreThan(was) || was.Action != ActionAllow && c.replaced[taker.ID] // by one that may admit more
 	if before || !taker.standsFor(is) || !more || taker.isNewAllow(taking) && was.Action == ActionLimit {
 		return
