@@ -37,6 +37,28 @@ func (s *Set) Unmet(req *Request) (unmet []Unmet, met bool) {
 	return unmet, false
 }
 
+// SlotLimits returns the limits that count slots of a tenant, but for those of mode off. Met reports that one of them applies to a request
+// that holds a slot, or that it is exempt from all.
+func (s *Set) SlotLimits(req *Request) (limits []*Limit, met bool) {
+	rules := s.rules(req.Tenant)
+	if rules.lifting(req) != nil {
+		return nil, true
+	}
+	for i := range rules.groups {
+		g := &rules.groups[i]
+		for _, l := range g.candidates {
+			switch {
+			case !g.slots || l.Mode == ModeOff:
+			case l.applies(req):
+				return nil, true
+			case l.slots:
+				limits = append(limits, l)
+			}
+		}
+	}
+	return limits, false
+}
+
 // Lacks returns the dimension, or the chain of dimensions, for want of which l does not apply to a request that meets
 // all its other conditions, or "".
 func (l *Limit) Lacks(req *Request) (dim string) {

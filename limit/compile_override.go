@@ -47,8 +47,18 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	}
 	c.warnCalendar(o, field, limits[i], l)
 	c.noteBurst(o, field, limits[i], l)
+	c.warnStaysOff(o, field, l)
 	l.Tenant, l.slots, l.Order = tenant.Name.Value, limits[i].slots, limits[i].Order
 	limits[i] = l
+}
+
+// warnStaysOff warns of an override of a limit of mode off that leaves it so: it has no effect. It warns once for a limit.
+func (c *compiler) warnStaysOff(o *RuleSpec, field string, l *Limit) {
+	if l.Mode != ModeOff || o.Mode.Set() || o.Enforce.Set() {
+		return
+	}
+	text := fmt.Sprintf("%s has mode: off in plan %s, and stays off for this tenant: add mode: enforce to the override if it is to hold", Quote(l.ID), l.Plan)
+	c.warnOnce([3]string{l.Plan, l.ID, "stays off"}, o.Line, field+"."+l.ID, text)
 }
 
 // warnOnce warns of an override, unless it has warned of the same: countLifted counts further tenants.

@@ -9,7 +9,7 @@ import (
 // maxSpelled is the number of listed tenants up to which ListedAs compares all of them: a client may ask often.
 const maxSpelled = 1000
 
-// minSpelled is the least length of a tenant that ListedNear takes for a misspelling, and twiceSpelled that of one with two
+// minSpelled is the least length of a word that ListedNear and IsSlip take for a misspelling, and twiceSpelled that of one with two
 // mistakes: names of one prefix are many tenants.
 const (
 	minSpelled   = 4
@@ -69,6 +69,15 @@ func (s *Set) listedWithin(tenant string, edits int, may func(listed string) boo
 		}
 	}
 	return first
+}
+
+// IsSlip reports whether a word is most likely a misspelling of another one: it becomes that one by one edit, or by two if it is longer, and
+// differs in more than digits.
+func IsSlip(word, meant string) bool {
+	if len(word) < minSpelled || withoutDigits.Replace(word) == withoutDigits.Replace(meant) { // such as shop-1 and shop-2, which are others
+		return false
+	}
+	return isWithin(word, meant, 1) || len(word) >= twiceSpelled && isWithin(word, meant, 2)
 }
 
 // isWithin reports whether a becomes b by a number of edits at most: a letter more, less or another one, or two that change places. It takes

@@ -37,6 +37,8 @@ const (
 	addressLine    = commands.AddressAsOpText
 	absentLine     = "requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op"
 	unheldLine     = "slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds"
+	unmetSlotLine  = "slots are acquired by requests that no limit of algorithm concurrency is for: nothing bounds how many are held"
+	nearSlotLine   = "slots are acquired for an op that is nearly the one of a limit of algorithm concurrency, which is not for it: nothing bounds how many are held"
 	spelledLine    = "limits take the op of requests for another one: both have to spell it alike"
 	manyOpsLine    = "limits count by op, and requests have very many ops, with a bucket each: send the template of a route, such as GET /users/{id}, and not its paths"
 	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one"
@@ -56,13 +58,14 @@ type sampledRequests struct {
 	partial bool
 	log     *slog.Logger
 	// These bound the lines about each kind of mistake.
-	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, lacking, slotless, otherCase, unsent, unslotted, value logthrottle.Throttle
+	swapped, address, unknown, undeclared, spelled, manyOps, absent, unheld, unmetSlot, nearSlot, lacking, slotless, otherCase, unsent, unslotted, value logthrottle.Throttle
 
 	mu     sync.Mutex // guards the fields below
 	set    *limit.Set // the limits that dims, uses and ops belong to
 	dims   map[string]string
 	uses   map[string][]limit.OpUse // by plan
 	ops    map[planOp]limit.OpSpelling
+	slots  map[string]*planSlots            // by plan
 	valued map[string][]*limit.Limit        // by plan, see valuesOf
 	opsOf  map[string]int                   // the number of ops, by plan
 	needs  map[string]*planNeeds            // by plan
@@ -83,7 +86,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 		return logthrottle.Throttle{Period: sampledQuiet, Lines: lines}
 	}
 	return &sampledRequests{
-		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), unsent: few(sampledLines), unslotted: few(sampledLines), otherCase: few(sampledLines), value: few(sampledLines),
+		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), unmetSlot: few(1), nearSlot: few(sampledLines), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), unsent: few(sampledLines), unslotted: few(sampledLines), otherCase: few(sampledLines), value: few(sampledLines),
 		lines: map[lineOf]*logthrottle.Throttle{},
 	}
 }
@@ -108,8 +111,8 @@ func (s *sampledRequests) look(req *limit.Request) {
 	if name, value := absentValue(req); name != "" && !set.Lists(value) && s.absent.Allow() {
 		s.log.Warn(absentLine, "dimension", name, "value", value)
 	}
-	if req.Hold == limit.HoldSlot && !set.HoldsSlots(req.Tenant) && (set.Lists(req.Tenant) || !s.partial) && s.unheld.Allow() {
-		s.log.Warn(unheldLine, "tenant", req.Tenant, "plan", cmp.Or(set.Plan(req.Tenant), "none"))
+	if req.Hold == limit.HoldSlot {
+		s.lookAtSlot(set, req)
 	}
 	if listed := set.ListedInSmall(req.Tenant); listed != "" && !s.partial && s.mayLog(&s.otherCase, listed) {
 		s.log.Warn(otherCaseLine, "tenant", limit.Shorten(req.Tenant), "listed", listed)
@@ -208,7 +211,7 @@ func absentValue(req *limit.Request) (name, value string) {
 func (s *sampledRequests) use(set *limit.Set) {
 	if s.set != set {
 		s.set, s.dims, s.uses, s.ops = set, map[string]string{}, map[string][]limit.OpUse{}, map[planOp]limit.OpSpelling{}
-		s.opsOf, s.needs, s.valued = map[string]int{}, map[string]*planNeeds{}, map[string][]*limit.Limit{}
+		s.opsOf, s.needs, s.valued, s.slots = map[string]int{}, map[string]*planNeeds{}, map[string][]*limit.Limit{}, map[string]*planSlots{}
 	}
 }
 
