@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -28,10 +29,12 @@ const (
 // without it.
 var errNoSecret = errors.New("agree on secret: the store answers and has none yet; this proxy makes one within seconds, unless another one knows it from before")
 
-// refusedSecret is errNoSecret of a store that refuses to keep one, with its reply.
+// refusedSecret is errNoSecret of a store that refused to keep one, with its reply, which may be some seconds old.
 type refusedSecret struct{ reply error }
 
-func (e refusedSecret) Error() string   { return e.reply.Error() }
+func (e refusedSecret) Error() string {
+	return strings.TrimSuffix(e.reply.Error(), ".") + "; this proxy asks again within seconds, and has this reply until then"
+}
 func (e refusedSecret) Unwrap() []error { return []error{e.reply, errNoSecret} }
 
 // errSecret is returned if secretKey holds no secret.

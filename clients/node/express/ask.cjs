@@ -70,7 +70,7 @@ function addressOf(client) {
 // has as many clients as it takes cannot be reached.
 function rethrow(err, at) {
   const message = err?.message ?? ''
-  if (/^ERR unknown command ['`]?RL\./i.test(message)) throw new DecisionError(`the server${at} is a Redis, and no limitgate: give a client that is connected to the address of limitgate serve --listen`)
+  if (/^ERR unknown command ['`]?[RC]L\./i.test(message)) throw new DecisionError(`the server${at} is a Redis, and no limitgate: give a client that is connected to the address of limitgate serve --listen`)
   if (/^(ERR(?! max number of clients)|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(message)) throw new DecisionError(message)
   const verb = /^[A-Z]+ /.test(message) ? 'answers' : 'does not answer'
   throw new Error(`Limitgate${at} ${verb}: ${message}`, { cause: err })
@@ -130,4 +130,4 @@ function within(ms, at, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
-module.exports = { asker, sender, DecisionError }
+module.exports = { asker, sender, addressOf, rethrow, DecisionError }

@@ -2,7 +2,7 @@
 // A store for express-rate-limit: its counters are limits of Limitgate that come with each call,
 // so no limits file is needed.
 
-const { sender } = require('./ask.cjs')
+const { sender, addressOf, rethrow, DecisionError } = require('./ask.cjs')
 
 // LimitgateStore keeps windowMs and limit of the middleware as a bucket of limit units that fills
 // up within windowMs. A client that has used them up comes back when a unit is there, not at the
@@ -17,9 +17,10 @@ class LimitgateStore {
     const { client, prefix = 'express:' } = options
     if (!client) throw new TypeError('limitgate: give a client of ioredis or node-redis')
     const send = sender(client)
+    const at = addressOf(client)
     this.prefix = prefix
     this.localKeys = false
-    this.send = (...words) => send(words)
+    this.send = (...words) => send(words).catch((err) => explain(err, at))
   }
 
   // init receives the options of the middleware.
@@ -28,7 +29,7 @@ class LimitgateStore {
     if (options.skipFailedRequests || options.skipSuccessfulRequests) {
       this.mistake = 'a bucket takes nothing back: leave out skipFailedRequests and skipSuccessfulRequests'
     } else if (!Number.isInteger(limit) || limit < 1) {
-      this.mistake = 'limit is a whole number; limits that differ belong in a limits file'
+      this.mistake = `limit is ${typeof limit === 'function' ? 'a function' : limit}, and has to be a whole number from 1: limits that differ belong in a limits file`
     }
     // The middleware logs an error of init and goes on, so requests get it too.
     if (this.mistake) throw new TypeError(`limitgate: ${this.mistake}`)
@@ -50,6 +51,16 @@ class LimitgateStore {
 
   async resetKey(key) {
     await this.send('DEL', this.prefix + key)
+  }
+}
+
+// explain rejects with what failed, and with the option of express-rate-limit that decides then.
+function explain(err, at) {
+  try {
+    rethrow(err, at)
+  } catch (told) {
+    if (!(told instanceof DecisionError)) told.message += '; passOnStoreError: true admits requests meanwhile'
+    throw told
   }
 }
 

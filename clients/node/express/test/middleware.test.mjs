@@ -302,9 +302,35 @@ test('a store for express-rate-limit', async (t) => {
     app.use((err, req, res, next) => res.status(500).send(err.message))
     const answer = await fetch(await serve(t, app))
     assert.equal(answer.status, 500)
-    assert.match(await answer.text(), /^limitgate: /)
+    assert.match(await answer.text(), /^limitgate: (?:a bucket takes nothing back|limit is a function, and has to be a whole number)/)
   }
   assert.equal(log.mock.callCount(), 2)
+})
+
+test('the store of express-rate-limit without a Limitgate', async (t) => {
+  const closed = net.createServer()
+  closed.listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port: closedPort } = closed.address()
+  await new Promise((resolve) => { closed.close(resolve) })
+  const client = new Redis({ host: '127.0.0.1', port: closedPort, enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => null, lazyConnect: true })
+  client.on('error', () => {})
+  t.after(() => client.disconnect())
+  const log = t.mock.method(console, 'error', () => {})
+  for (const [passOnStoreError, status] of [[false, 500], [true, 200]]) {
+    const app = express()
+    app.use(rateLimit({ store: new LimitgateStore({ client }), passOnStoreError, validate: false, limit: 2, windowMs: 60_000 }))
+    app.use((req, res) => res.send('served'))
+    app.use((err, req, res, next) => res.status(500).send(err.message))
+    const answer = await fetch(await serve(t, app))
+    const text = await answer.text()
+    assert.equal(answer.status, status, text)
+    if (status === 500) {
+      assert.ok(text.startsWith(`Limitgate at 127.0.0.1:${closedPort} does not answer: `), text)
+      assert.ok(text.endsWith('; passOnStoreError: true admits requests meanwhile'), text)
+    }
+  }
+  assert.ok(log.mock.callCount() <= 1)
 })
 
 test('retry waits for Retry-After and a random time more, and gives up', async () => {
