@@ -44,8 +44,11 @@ func (s *Session) peek(args [][]byte) (errReply string) {
 	} else if !s.h.opts.Limiter.PeekLimit(&s.batch, opts.limit) {
 		tenant := s.batch.Requests[0].Tenant
 		s.dropChecks()
-		if s.h.opts.Limiter.Limits().LimitByID(opts.limit) == nil {
+		switch l := s.h.opts.Limiter.Limits().LimitByID(opts.limit); {
+		case l == nil:
 			return noLimit([]byte(opts.limit), s.h.idsOf(tenant))
+		case l.HoldsSlots():
+			return "ERR limit '" + quote([]byte(opts.limit)) + "' counts slots, which only RL.ACQUIRE takes: RL.PEEK reads units"
 		}
 		return "ERR no bucket of limit '" + quote([]byte(opts.limit)) + "' decides about this request: RL.EXPLAIN says why"
 	}

@@ -99,6 +99,9 @@ func nearName(name string, names []string) string {
 		stems = append(stems, stem)
 	}
 	near := byStem[limit.Nearest(stemOf(name), stems)]
+	if ending == "" && len(name) < shortName {
+		near = slices.DeleteFunc(near, func(other string) bool { return stemOf(other) != name && !limit.IsSlip(name, stemOf(other)) })
+	}
 	if len(near) < 2 {
 		return strings.Join(near, "")
 	}

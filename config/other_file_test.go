@@ -67,10 +67,10 @@ func TestEmptyExtensions(t *testing.T) {
 
 // TestNearName: the ending of a file does not count for whether a name is nearly another one.
 func TestNearName(t *testing.T) {
-	names := []string{".env", ".gitignore", "big.yaml", "limits.yaml", "n2.yaml", "nginx.conf", "old.json", "old.yaml", "table.snapshot"}
+	names := []string{"node", ".env", ".gitignore", "big.yaml", "limits.yaml", "n2.yaml", "nginx.conf", "old.json", "old.yaml", "table.snapshot"}
 	for name, want := range map[string]string{
 		"limit.yaml": "limits.yaml", "limits.yml": "limits.yaml", "limits": "limits.yaml", "nope.yaml": "", "ngnix.conf": "nginx.conf",
-		"olld.json": "old.json", "old.yml": "old.yaml", "x.yaml": "", "table.yml": "", "table.json": "", "table": "table.snapshot", ".gitignor": ".gitignore", "e": "",
+		"olld.json": "old.json", "old.yml": "old.yaml", "x.yaml": "", "table.yml": "", "table.json": "", "table": "table.snapshot", ".gitignor": ".gitignore", "e": "", "nopw": "", "nod": "", "nodes": "node",
 	} {
 		if got := nearName(name, names); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func runImport(_ context.Context, env *environment, args []string) int {
 		result, err = importFile(env, path, read)
 	} else {
 		result, err = importEnvoy(path, folder, *tenantKey)
+	}
+	if errors.Is(err, errFolder) && fs.Arg(0) == "nginx" {
+		err = fmt.Errorf("%w; nginx -T prints all files: nginx -T > nginx.txt && limitgate limits import nginx nginx.txt", err)
 	}
 	if err != nil {
 		return fail(env, fmt.Errorf("limits import: %w", err))
@@ -162,6 +166,9 @@ func importFile(env *environment, path string, read func([]byte) (limitimport.Re
 	return result, nil
 }
 
+// errFolder is the error of a folder in the place of a file, behind its path.
+var errFolder = errors.New("is a folder: name a file")
+
 // readConfiguration reads the configuration of another limiter; - is standard input.
 func readConfiguration(env *environment, path string) ([]byte, error) {
 	const most = config.MaxLimitsFileBytes
@@ -176,7 +183,7 @@ func readConfiguration(env *environment, path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a table of limits: name a file of another limiter", config.Quote(path))
 	}
 	if isFolder(path) {
-		return nil, fmt.Errorf("%s is a folder: name a file; of nginx, nginx -T prints all files: nginx -T > nginx.txt && limitgate limits import nginx nginx.txt", config.Quote(path))
+		return nil, fmt.Errorf("%s %w", config.Quote(path), errFolder)
 	}
 	content, err := config.ReadFile(path, most)
 	if bytes.HasPrefix(content, []byte("\x1f\x8b")) {

@@ -194,7 +194,7 @@ func (f *replayFlags) checkTogether(fs *flag.FlagSet, log string) error {
 		return errors.New("--show-addresses is for a replay in memory: a proxy does not say which buckets it used")
 	}
 	if f.compare != "" && f.showAddresses && !f.json {
-		return errors.New("--show-addresses adds them to names of buckets: a comparison has these only with --json")
+		return errors.New("--show-addresses shows addresses in names of buckets, and a comparison has these only with --json")
 	}
 	if f.against != "" && f.frozen {
 		return errors.New("--frozen stops the clock of a replay in memory: a proxy has a clock of its own")

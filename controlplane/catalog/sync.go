@@ -228,7 +228,7 @@ func (f *Syncer) due() bool {
 	defer f.mu.Unlock()
 	begins := f.reread.recordSilence(now)
 	if begins {
-		f.log.Error("no digest received, reading the table instead", "since", f.reread.heard)
+		f.log.Error("no digest received, reading the table instead", "since", f.reread.heard, "advice", "check that a control plane runs, and that it publishes to the topic of --updates")
 	}
 	return f.reread.due(now, missing)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/limitgate/limitgate/limit"
 )
 
 // DefaultOp is the template that names the operation of a request when the user
@@ -147,6 +149,13 @@ func parseField(body string) (part, error) {
 			p.arg.count = int(n)
 		}
 		return p, nil
+	}
+	names := make([]string, len(fields))
+	for i := range fields {
+		names[i] = fields[i].name
+	}
+	if near := limit.Nearest(name, names); near != "" {
+		return part{}, fmt.Errorf("{%s} is no field: did you mean {%s}?", excerpt(body), near+strings.TrimPrefix(excerpt(body), name))
 	}
 	return part{}, fmt.Errorf("{%s} is no field: want one of %s", excerpt(body), fieldNames())
 }

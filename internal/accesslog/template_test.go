@@ -108,6 +108,8 @@ func TestParseTemplateErrorsSayWhatIsWrong(t *testing.T) {
 		{"a{", `a "{" is not closed`},
 		{"}", `a "}" closes nothing`},
 		{"{method}}", `a "}" closes nothing`},
+		{"{qurey:key}", "{qurey:key} is no field: did you mean {query:key}?"},
+		{"{uri}", "{uri} is no field: "},
 		{"{}", "{} is no field: want one of {method}, {path[:N]}, {route[:N]}, {query:NAME}, {status}"},
 		{"{Method}", "{Method} is no field"},
 		{"{ip}", "{ip} is no field"},

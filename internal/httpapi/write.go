@@ -87,6 +87,8 @@ var ownNames = strings.NewReplacer(
 	"the reply of RL.RESERVE", "the answer of /v1/reserve",
 	"the reply of RL.ACQUIRE", "the answer of /v1/acquire",
 	"an id of your own as ID id TENANT tenant", "an id of your own beside its tenant",
+	"; the order is tenant op ip cost", "", "; the order is tenant op ip", "",
+	", - stands for none", ": leave the field out for none",
 	"RL.LIMITS lists them", "/v1/limits lists them",
 	"RL.PEEK takes nothing", "/v1/peek takes nothing",
 	"RL.EXPLAIN says why", "/v1/explain says why",

@@ -39,7 +39,7 @@ const (
 	unheldLine     = "slots are acquired for a tenant without a limit of algorithm concurrency: nothing bounds how many it holds"
 	unmetSlotLine  = "slots are acquired by requests that no limit of algorithm concurrency is for: nothing bounds how many are held"
 	nearSlotLine   = "slots are acquired for an op that is nearly the one of a limit of algorithm concurrency, which is not for it: nothing bounds how many are held"
-	spelledLine    = "limits take the op of requests for another one: both have to spell it alike"
+	spelledLine    = "requests have an op that is another spelling of one in the limits, which take it for another: both have to spell it alike"
 	manyOpsLine    = "limits count by op, and requests have very many ops, with a bucket each: send the template of a route, such as GET /users/{id}, and not its paths"
 	undeclaredLine = "requests have a value that the dimensions of the limits file do not declare: limits take it for a missing one"
 	unsentLine     = "a limit needs a dimension that none of the requests which it is for has: services send DIM with its name and value"

@@ -22,7 +22,7 @@ func TestSampledRequests(t *testing.T) {
 	const swapped = `msg="the tenant is a route, and the op is no route: the order is tenant op ip, and these requests share the limits of a tenant of that name"`
 	const unknown = `dimension=usr used=user`
 	const absent = `msg="requests have a word for a missing value: their callers share the buckets of that word; leave out a dimension without a value, and write - for no op" dimension=`
-	const spelled = `msg="limits take the op of requests for another one: both have to spell it alike" reason=`
+	const spelled = `msg="requests have an op that is another spelling of one in the limits, which take it for another: both have to spell it alike" reason=`
 	set := setOf(t, `{id: a, by: [tenant, user|key], rate: 1000/s}, {id: b, by: [tenant, ip], when: {region: "eu*"}, rate: 1000/h, mode: shadow}, {id: c, by: [tenant], group: c, when: {op: "POST /b*"}, rate: 1000/h}`)
 	dims := func(names ...string) (all []limit.Dim) {
 		for _, name := range names {
@@ -86,7 +86,7 @@ func TestSpelledRoutes(t *testing.T) {
 	for _, op := range []string{"GET /items/4711?token=abc", "GET /reset/secret?x", "GET /jane@example.com?x", "GET /users/4711", "GET /users/4712", "GET /users/{id}", "GET /items/{id}"} {
 		s.look(&limit.Request{Tenant: "acme", Op: op, Cost: 1})
 	}
-	const line = `msg="limits take the op of requests for another one: both have to spell it alike" reason=`
+	const line = `msg="requests have an op that is another spelling of one in the limits, which take it for another: both have to spell it alike" reason=`
 	got := log.String()
 	for _, want := range []string{line + `"it has a query" plan=p advice="limitgate top shows the ops of requests"`, line + `"it has a value in place of {id}: send the template of the route" condition="GET /users/{id}"`} {
 		if strings.Count(got, want+"\n") != 1 {
