@@ -65,6 +65,7 @@ shared: [{id: ip, by: [ip], rate: 1000/m}, {id: large, by: [ip], group: large, r
 		{"rate: 100/s, on_error", "rate: 90/s, burst: 500, on_error", "plan gold: tenant 100/s burst 100 -> 90/s burst 500; tenant beta: tenant 50/s burst 50 -> 50/s burst 500"},
 		{"plan: gold, overrides: {tenant: {rate: 50/s}}", "plan: gold", "tenant beta: tenant 50/s burst 50 -> 100/s burst 100"},
 		{"rate: 5/s, burst: 5", "rate: 5/s, burst: 5, cost: 1", "plan free: op 5/s burst 5 -> 5/s burst 5, cost 1"},
+		{"by: [tenant, op], rate: 5/s, burst: 5", "by: [tenant, op, user], when: {op: x}, rate: 5/s, burst: 9", "plan free: op 5/s burst 5 -> 5/s burst 9, by tenant, op -> tenant, op, user, when none -> op: x"},
 		{"by: [tenant, op]", "by: [tenant, op], when: {op: x}", "plan free: op may admit more: when none -> op: x"},
 		{"by: [tenant, op]", "by: [tenant, op], group: g", "plan free: op may admit more: group none -> g"},
 		{"rate: 5/s, burst: 5", "rate: 5/s, algorithm: fixed_window", "plan free: op may admit more: 5/s burst 5 -> 5/s, algorithm token_bucket -> fixed_window"},

@@ -24,13 +24,26 @@ func loosening(was, is *Limit) string {
 	case is.enforcedIn() < was.enforcedIn():
 		return was.DescribeMode() + " -> " + is.DescribeMode()
 	case admitsMore(is, was):
-		return was.Describe() + " -> " + is.Describe()
+		return was.Describe() + " -> " + is.Describe() + otherRequests(was, is)
 	case is.OnError == OnErrorOpen && was.OnError != OnErrorOpen:
 		return fmt.Sprintf("on_error %s -> %s", was.OnError, is.OnError)
 	case !alike(was, is) && !onlyDeniesMissing(is, was) && !onlyDenies(is, was) && !onlyWidens(is, was):
 		return "may admit more: " + strings.Join(differences(was, is), ", ")
 	}
 	return ""
+}
+
+// otherRequests returns, behind commas, by which a limit counts other requests than it did, or counts them in other buckets.
+func otherRequests(was, is *Limit) (text string) {
+	if onlyWidens(is, was) {
+		return ""
+	}
+	for _, d := range differences(was, is) {
+		if name, _, _ := strings.Cut(d, " "); slices.Contains([]string{"when", "by", "group", "replaces", "missing"}, name) {
+			text += ", " + d
+		}
+	}
+	return text
 }
 
 // loosenedAllow is loosening for a limit that allows now.
