@@ -172,23 +172,40 @@ func (c *compiler) noteMissing(passed []*Limit) {
 		return
 	}
 	l, more := passed[0], ""
-	others := quotedIDs(passed)[1:]
+	ids := c.quotedIDs(passed)
+	others := ids[1:]
 	if n := len(others); n > maxNamed {
 		more = fmt.Sprintf(", nor those without their dimensions by %s and %d more", strings.Join(others[:maxNamed], ", "), n-maxNamed)
 	} else if n > 0 {
 		more = ", nor those without their dimensions by " + strings.Join(others, ", ")
 	}
-	c.note(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), Quote(l.ID), more)
+	c.note(l.Line, "missing", "requests without %s are not limited by %s%s: missing: deny or missing: share limits them, missing: pass says that it is meant", l.optional(), ids[0], more)
 }
 
-// quotedIDs returns the ids of limits, each once.
-func quotedIDs(limits []*Limit) (ids []string) {
-	seen := map[string]bool{}
+// quotedIDs returns the ids of limits, each once. One of several limits, in more than one plan, has the lines of the others behind it.
+func (c *compiler) quotedIDs(limits []*Limit) (ids []string) {
+	var order []string
+	lines := map[string][]int{}
 	for _, l := range limits {
-		if !seen[l.ID] {
-			seen[l.ID] = true
-			ids = append(ids, Quote(l.ID))
+		if lines[l.ID] == nil {
+			order = append(order, l.ID)
 		}
+		if !slices.Contains(lines[l.ID], l.Line) && len(lines[l.ID]) <= maxNamed+1 {
+			lines[l.ID] = append(lines[l.ID], l.Line)
+		}
+	}
+	for _, id := range order {
+		text, others := Quote(id), lines[id][1:]
+		for i, line := range others[:min(len(others), maxNamed)] {
+			text += [...]string{" (and on ", ", "}[min(i, 1)] + c.doc.At(line)
+		}
+		switch {
+		case len(others) > maxNamed:
+			text += " and more)"
+		case len(others) > 0:
+			text += ")"
+		}
+		ids = append(ids, text)
 	}
 	return ids
 }
@@ -198,7 +215,7 @@ func (c *compiler) warnDays(days []*Limit) {
 	if len(days) == 0 {
 		return
 	}
-	ids := quotedIDs(days)
+	ids := c.quotedIDs(days)
 	keep, them := "keep their counts", "them"
 	if len(ids) == 1 {
 		keep, them = "keeps its count", "it"
