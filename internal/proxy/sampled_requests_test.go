@@ -251,38 +251,6 @@ func TestUnslotted(t *testing.T) {
 	}
 }
 
-// TestUnmetSlots: a slot that no limit of slots bounds has a line if the op is nearly that of such a limit, or if no request of the plan
-// meets one.
-func TestUnmetSlots(t *testing.T) {
-	const limits = `{id: exports, by: [tenant], when: {op: export}, algorithm: concurrency, slots: 2}, {id: scans, by: [tenant], when: {op: "POST /scans*"}, algorithm: concurrency, slots: 2}, {id: gone, by: [tenant], when: {op: import}, algorithm: concurrency, slots: 2, mode: off}, {id: t, by: [tenant], rate: 9/s}`
-	const near, unmet = "an op that is nearly the one of a limit of algorithm concurrency", "by requests that no limit of algorithm concurrency is for"
-	repeat := func(op string, n int) []string { return slices.Repeat([]string{op}, n) }
-	for name, row := range map[string]struct {
-		ops   []string
-		lines []string
-	}{
-		"right":             {[]string{"export", "POST /scans/full", "GET /other"}, nil},
-		"misspelt":          {repeat("exprt", 300), []string{near + ", which is not for it: nothing bounds how many are held\" limit=exports plan=p condition=export\n"}},
-		"another one":       {[]string{"exprt", "POST /scan"}, []string{near, near}},
-		"of mode off":       {[]string{"imprt"}, nil},
-		"others":            {repeat("report", unmetSlots-1), nil},
-		"only others":       {repeat("report", 3*unmetSlots), []string{unmet + ": nothing bounds how many are held\" limit=exports plan=p requests=100\n"}},
-		"others beside one": {append([]string{"export"}, repeat("report", 3*unmetSlots)...), nil},
-		"a long op":         {repeat(strings.Repeat("export", 40), 3), nil},
-	} {
-		log := new(syncbuffer.Buffer)
-		s := newSampledRequests(fixedLimits{set: setOf(t, limits)}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
-		for _, op := range row.ops {
-			s.look(&limit.Request{Tenant: "acme", Op: op, Cost: 1, Hold: limit.HoldSlot})
-		}
-		got := strings.SplitAfter(log.String(), "\n")
-		got = got[:len(got)-1]
-		if !slices.EqualFunc(got, row.lines, strings.Contains) {
-			t.Errorf("%s: %s", name, log)
-		}
-	}
-}
-
 // TestUnsentBesideSlots: very many limits of slots do not hide that a dimension is missing.
 func TestUnsentBesideSlots(t *testing.T) {
 	var limits strings.Builder
@@ -415,48 +383,6 @@ func TestSampledUndeclared(t *testing.T) {
 	}
 	if got := log.String(); strings.Count(got, "\n") != 3 || !strings.Contains(got, " dimension=op declared=\"GET /x\"\n") || !strings.Contains(got, " dimension=tier declared=a\n") {
 		t.Errorf("logged of several %s", got)
-	}
-}
-
-// TestSampledValues: a value that differs from that of a condition in letters, blanks, a port or a dot has a line for each limit,
-// without the value.
-func TestSampledValues(t *testing.T) {
-	log := new(syncbuffer.Buffer)
-	set := setOf(t, `{id: shop, by: [tenant], when: {host: shop.example}, rate: 1/s}, {id: beta, by: [tenant], group: b, when: {tier: beta*}, rate: 1/s}, {id: off, by: [tenant], group: c, when: {tier: gold}, rate: 1/s, mode: off}`)
-	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.NewTextHandler(log, nil)))
-	look := func(name, value string) {
-		s.look(&limit.Request{Tenant: "t", Op: "GET /x", Dims: []limit.Dim{{Name: name, Value: value}}})
-	}
-	for _, other := range []string{"shop.example", "other.example", "beta2", strings.Repeat("S", comparedValueBytes+1)} {
-		look("host", other)
-	}
-	look("tier", "beta2")
-	look("tier", "GOLD")
-	if log.String() != "" {
-		t.Errorf("without a mistake: %s", log)
-	}
-	for _, value := range []string{"Shop.example", "shop.example:443", " shop.example", "shop.example."} {
-		look("host", value)
-	}
-	look("tier", "Beta7")
-	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], "dimension=host limit=shop plan=p reason=\"small letters and capitals differ\"") || !strings.Contains(lines[1], "dimension=tier limit=beta") || strings.Contains(log.String(), "hop.example") {
-		t.Errorf("logged\n%s", log)
-	}
-}
-
-// BenchmarkSampledValues measures the comparison of the longest values with as many conditions as are compared.
-func BenchmarkSampledValues(b *testing.B) {
-	var file strings.Builder
-	for i := range comparedValues {
-		fmt.Fprintf(&file, "{id: l%d, by: [tenant], group: g%d, when: {host: \"%s%d\"}, rate: 1/s},", i, i, strings.Repeat("d", comparedValueBytes-2), i)
-	}
-	set := setOf(b, strings.TrimSuffix(file.String(), ","))
-	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.DiscardHandler))
-	req := &limit.Request{Tenant: "t", Op: "GET /x", Dims: []limit.Dim{{Name: "host", Value: strings.Repeat("d", comparedValueBytes-4) + ".:80"[:4]}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		s.lookAtValues(set, req)
 	}
 }
 

@@ -24,6 +24,12 @@ const (
 	claimQuiet = time.Hour
 )
 
+// The lines about another setting.
+const (
+	hashingLine  = "another proxy of this store hashes addresses in another way, so that one caller has several buckets: give all the same secret and prefixes (--privacy-ip-secret-file, --privacy-ipv4-prefix, --privacy-ipv6-prefix)"
+	countingLine = "another proxy of this store has another --instances, so that their shares are not equal while the store is down: give all the same"
+)
+
 // claimer is the store, see cluster.Store.Claim.
 type claimer interface {
 	Claim(ctx context.Context, key, value string, ttl time.Duration) (held string, err error)
@@ -32,9 +38,9 @@ type claimer interface {
 // sharedSetting is a setting that the proxies of a store have to have alike.
 type sharedSetting struct {
 	key     string
-	here    func() string           // the setting of this proxy; "" while it has no effect
-	accepts func(other string) bool // another setting that does no harm; nil if there is none
-	line    string                  // about another setting
+	here    func() string                        // the setting of this proxy; "" while it has no effect
+	accepts func(other string) bool              // another setting that does no harm; nil if there is none
+	warn    func(log *slog.Logger, attrs ...any) // logs that there is another setting
 
 	quiet logthrottle.Throttle
 	other int // looks in a row at which another setting was there
@@ -54,7 +60,7 @@ func hashing(hasher *limit.AddrHasher, limits func() *limit.Set) *sharedSetting 
 			previous := hasher.Previous()
 			return previous != nil && other == previous.Fingerprint()
 		},
-		line:  "another proxy of this store hashes addresses in another way, so that one caller has several buckets: give all the same secret and prefixes (--privacy-ip-secret-file, --privacy-ipv4-prefix, --privacy-ipv6-prefix)",
+		warn:  func(log *slog.Logger, attrs ...any) { log.Warn(hashingLine, attrs...) },
 		quiet: logthrottle.Throttle{Period: claimQuiet},
 	}
 }
@@ -64,7 +70,7 @@ func counting(source string) *sharedSetting {
 	return &sharedSetting{
 		key:   "lg:instances:setting",
 		here:  func() string { return source },
-		line:  "another proxy of this store has another --instances, so that their shares are not equal while the store is down: give all the same",
+		warn:  func(log *slog.Logger, attrs ...any) { log.Warn(countingLine, attrs...) },
 		quiet: logthrottle.Throttle{Period: claimQuiet},
 	}
 }
@@ -102,6 +108,6 @@ func (s *sharedSetting) look(ctx context.Context, store claimer, log *slog.Logge
 		return
 	}
 	if s.other++; s.other >= claimLooks && s.quiet.Allow() {
-		log.Warn(s.line, "here", here, "there", limit.Shorten(held))
+		s.warn(log, "here", here, "there", limit.Shorten(held))
 	}
 }
