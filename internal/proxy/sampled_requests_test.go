@@ -92,7 +92,7 @@ func TestSpelledRoutes(t *testing.T) {
 			t.Errorf("without one line %s:\n%s", want, got)
 		}
 	}
-	if strings.Count(got, "\n") != 2 || strings.Contains(got, "47") || strings.Contains(got, "secret") || strings.Contains(got, "jane") {
+	if strings.Count(got, "\n") != 2 || strings.Contains(got, "/47") || strings.Contains(got, "secret") || strings.Contains(got, "jane") {
 		t.Error(got)
 	}
 }
