@@ -20,6 +20,9 @@ const (
 	claimTTL   = 3 * claimPause
 	// claimLooks is how often in a row another setting has to be there: one look may come between a secret and its claim.
 	claimLooks = 2
+	// limitsLooks is the same of limits, two minutes: proxies read a change one behind the other, a restart of all takes its time, and a
+	// claim of former limits lasts claimTTL.
+	limitsLooks = 6
 	// claimQuiet is the shortest time between two lines about a setting.
 	claimQuiet = time.Hour
 )
@@ -27,6 +30,7 @@ const (
 // The lines about another setting.
 const (
 	hashingLine  = "another proxy of this store hashes addresses in another way, so that one caller has several buckets: give all the same secret and prefixes (--privacy-ip-secret-file, --privacy-ipv4-prefix, --privacy-ipv6-prefix)"
+	limitsLine   = "another proxy of this store has had other limits for two minutes, and both count in the same buckets: give all the same limits, or a store of their own"
 	countingLine = "another proxy of this store has another --instances, so that their shares are not equal while the store is down: give all the same"
 )
 
@@ -42,8 +46,11 @@ type sharedSetting struct {
 	accepts func(other string) bool              // another setting that does no harm; nil if there is none
 	warn    func(log *slog.Logger, attrs ...any) // logs that there is another setting
 
+	looks int // in a row at which another setting has to be there
+
 	quiet logthrottle.Throttle
-	other int // looks in a row at which another setting was there
+	last  string // here, at the last look
+	other int    // looks in a row at which another setting was there
 }
 
 // hashing is the way in which addresses are hashed: proxies that differ have several buckets for one caller.
@@ -61,6 +68,7 @@ func hashing(hasher *limit.AddrHasher, limits func() *limit.Set) *sharedSetting 
 			return previous != nil && other == previous.Fingerprint()
 		},
 		warn:  func(log *slog.Logger, attrs ...any) { log.Warn(hashingLine, attrs...) },
+		looks: claimLooks,
 		quiet: logthrottle.Throttle{Period: claimQuiet},
 	}
 }
@@ -71,6 +79,18 @@ func counting(source string) *sharedSetting {
 		key:   "lg:instances:setting",
 		here:  func() string { return source },
 		warn:  func(log *slog.Logger, attrs ...any) { log.Warn(countingLine, attrs...) },
+		looks: claimLooks,
+		quiet: logthrottle.Throttle{Period: claimQuiet},
+	}
+}
+
+// sameLimits is the version of the limits: proxies that differ count in the same buckets by different limits.
+func sameLimits(limits func() *limit.Set) *sharedSetting {
+	return &sharedSetting{
+		key:   "lg:limits:version",
+		here:  func() string { return limits().Version },
+		warn:  func(log *slog.Logger, attrs ...any) { log.Warn(limitsLine, attrs...) },
+		looks: limitsLooks,
 		quiet: logthrottle.Throttle{Period: claimQuiet},
 	}
 }
@@ -82,7 +102,7 @@ func (p *Proxy) watchSettings(ctx context.Context) error {
 		return nil
 	case <-p.cluster.Reached():
 	}
-	settings := []*sharedSetting{hashing(p.hasher, p.limits.Set), counting(p.settings.Instances.String())}
+	settings := []*sharedSetting{hashing(p.hasher, p.limits.Set), counting(p.settings.Instances.String()), sameLimits(p.limits.Set)}
 	for {
 		for _, s := range settings {
 			s.look(ctx, p.cluster, p.log)
@@ -97,6 +117,9 @@ func (p *Proxy) watchSettings(ctx context.Context) error {
 // nothing.
 func (s *sharedSetting) look(ctx context.Context, store claimer, log *slog.Logger) {
 	here := s.here()
+	if here != s.last {
+		s.last, s.other = here, 0
+	}
 	if here == "" {
 		return
 	}
@@ -107,7 +130,7 @@ func (s *sharedSetting) look(ctx context.Context, store claimer, log *slog.Logge
 		s.other = 0
 		return
 	}
-	if s.other++; s.other >= claimLooks && s.quiet.Allow() {
+	if s.other++; s.other >= s.looks && s.quiet.Allow() {
 		s.warn(log, "here", here, "there", limit.Shorten(held))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,31 @@ func TestCounting(t *testing.T) {
 			if got := log.String(); strings.Count(got, "\n") != min(i, lines) {
 				t.Errorf("%s: after %d looks: %s", here, i+1, got)
 			}
+		}
+	}
+}
+
+// TestSameLimits: proxies with other limits than those before them have one line after two minutes, and none if their limits change
+// meanwhile or become the same.
+func TestSameLimits(t *testing.T) {
+	versions := []*limit.Set{setOf(t, `{id: a, by: [tenant], rate: 1/s}`), setOf(t, `{id: a, by: [tenant], rate: 2/s}`), setOf(t, `{id: a, by: [tenant], rate: 3/s}`)}
+	for name, row := range map[string]struct {
+		looks []int // the version at each look; 0 is that of the others
+		lines int
+	}{
+		"other limits":  {slices.Repeat([]int{1}, 3*limitsLooks), 1},
+		"the same":      {slices.Repeat([]int{0}, 3*limitsLooks), 0},
+		"for a while":   {slices.Concat(slices.Repeat([]int{1}, limitsLooks-1), []int{0}, slices.Repeat([]int{1}, limitsLooks-1)), 0},
+		"other ones":    {slices.Concat(slices.Repeat([]int{1}, limitsLooks-1), slices.Repeat([]int{2}, limitsLooks-1)), 0},
+		"again too new": {slices.Concat(slices.Repeat([]int{1}, limitsLooks-1), slices.Repeat([]int{2}, limitsLooks)), 1},
+	} {
+		log, store, now := new(syncbuffer.Buffer), &claims{versions[0].Version, nil}, 0
+		setting := sameLimits(func() *limit.Set { return versions[now] })
+		for _, now = range row.looks {
+			setting.look(t.Context(), store, slog.New(slog.NewTextHandler(log, nil)))
+		}
+		if got := log.String(); strings.Count(got, "\n") != row.lines || row.lines > 0 && !strings.Contains(got, "there="+versions[0].Version) {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }
