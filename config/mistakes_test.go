@@ -236,6 +236,9 @@ var mistakes = []struct {
 	{args: "--http 127.0.0.1:7000", environ: "LIMITGATE_ADMIN=127.0.0.1:7000", want: "env LIMITGATE_ADMIN and flag --http have the same port 7000 (127.0.0.1:7000): set another port by one of them"},
 	{file: "listen: '[::1]:7000'\nadmin: '[0:0::1]:7000'", want: "limitgate.yaml:1: listen and limitgate.yaml:2: admin have the same port 7000 ([::1]:7000 and [0:0::1]:7000): set another port by one of them"},
 	{args: "--http unix:/a --rls unix:/a --rls-config x", want: `flag --http and flag --rls have the same socket "/a": set another path by one of them`},
+	{args: "--dry-run", want: "flag --dry-run: unknown flag; limitgate limits lint FILE checks a limits file, and mode: shadow of a limit counts and refuses nobody"},
+	{args: "--fail-open", want: "flag --fail-open: unknown flag; each limit says what happens without Redis: on_error: open or closed in the limits file"},
+	{args: "-d", want: "flag --d: unknown flag; it runs in the foreground: start it by systemd, or with & behind it"},
 	{args: "--listen 127.0.0.1:7000 --redis localhost:7000", want: "flag --listen and flag --redis have the same address localhost:7000, and a proxy is no Redis: name the nodes of Redis, or listen on another port"},
 	{args: "--admin 127.0.0.1:7000 --redis a:1,127.0.0.1:7000", want: "flag --admin and flag --redis have the same address 127.0.0.1:7000, and a proxy is no Redis: name the nodes of Redis, or listen on another port"},
 	// Of a list that is given twice a person may mean both.

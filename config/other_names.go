@@ -32,6 +32,9 @@ var (
 	flagsOfPassword = []string{"--password-file", "--redis-password-file"}
 	flagOfRedis     = []string{"--redis"}
 	flagsOfDatabase = []string{"--db", "--database", "--redis-db", "--redis-database", "--redis-index"}
+	flagsOfTrial    = []string{"--dry-run", "--dryrun", "--check", "--test", "--validate", "--shadow"}
+	flagsOfFailure  = []string{"--fail-open", "--fail-closed", "--failopen", "--on-error"}
+	flagsOfDaemon   = []string{"--d", "--daemon", "--daemonize", "--detach", "--background"}
 	flagsOfStore    = []string{"--store", "--storage", "--backend", "--memory", "--in-memory", "--driver"}
 )
 
@@ -41,6 +44,12 @@ func InsteadOfFlag(flag string, serves bool) string {
 	switch {
 	case slices.Contains(flagsOfDatabase, flag):
 		return "a database of Redis is named with its address: --redis=redis://HOST:PORT/1"
+	case serves && slices.Contains(flagsOfTrial, flag):
+		return "limitgate limits lint FILE checks a limits file, and mode: shadow of a limit counts and refuses nobody"
+	case serves && slices.Contains(flagsOfFailure, flag):
+		return "each limit says what happens without Redis: on_error: open or closed in the limits file"
+	case serves && slices.Contains(flagsOfDaemon, flag):
+		return "it runs in the foreground: start it by systemd, or with & behind it"
 	case serves && slices.Contains(flagsOfStore, flag):
 		return "without --redis the buckets are in the memory of this process: leave it out"
 	}

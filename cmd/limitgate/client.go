@@ -72,6 +72,10 @@ func (f *clientFlags) check(addr string, timeout time.Duration) error {
 func checkAddr(flag, addr, example string) error {
 	_, port, err := net.SplitHostPort(addr)
 	_, badPort := strconv.ParseUint(port, 10, 16)
+	of, isURL := strings.CutPrefix(strings.TrimRight(addr, "/"), "http://")
+	if _, _, err := net.SplitHostPort(of); isURL && err == nil && !strings.ContainsAny(of, "/@") {
+		example = of
+	}
 	switch {
 	case addr == "":
 		return config.Mistake("--" + flag + " is empty: write HOST:PORT")

@@ -164,7 +164,7 @@ func missingFlag(arg string) string {
 		return ": a time is a number and a unit without a blank, such as 10" + arg
 	}
 	if on, known := switchWords[strings.ToLower(arg)]; known {
-		return fmt.Sprintf(": a flag that is a switch has its value behind =, such as --unsafe-open=%t, and is on without one", on)
+		return fmt.Sprintf(": a flag that is a switch has its value behind =, such as --pprof=%t, and is on without one", on)
 	}
 	return ""
 }
