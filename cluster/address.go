@@ -212,7 +212,7 @@ func Explain(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused: start Redis, or correct the address"
 	case isClosed(err):
-		return "the node closed the connection: it may have no room for a further client (maxclients), or be no Redis"
+		return "the node closed the connection: it may have ended, have no room for a further client (maxclients), or be no Redis"
 	case kindOf(err) == KindTimeout:
 		return "it does not answer in time: it is down, overloaded, or a firewall is in the way"
 	default:

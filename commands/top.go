@@ -52,14 +52,14 @@ func perSecond(rate float64) float64 {
 }
 
 // topCommand replies with a map: the buckets requested most, those that deny most, those of shadow
-// limits that would, and the operations requested most.
+// limits that would, the operations requested most, and whether the rates are bounds from below.
 func topCommand(_ context.Context, s *Session, args [][]byte) {
 	n, ok := s.listed("rl.top", args)
 	if !ok {
 		return
 	}
 	top := s.h.opts.Limiter.Top(n)
-	s.out.mapping(4)
+	s.out.mapping(5)
 	for _, part := range []struct {
 		name    string
 		buckets []limiter.HotBucket
@@ -82,6 +82,11 @@ func topCommand(_ context.Context, s *Session, args [][]byte) {
 		s.out.pair("denied_per_second", perSecond(o.Denied))
 		s.out.pair("would_deny_per_second", perSecond(o.WouldDeny))
 	}
+	atLeast := int64(0)
+	if top.AtLeast {
+		atLeast = 1
+	}
+	s.out.pair("at_least", atLeast)
 }
 
 // deniedCommand replies with the last denials of the sample, the newest first.

@@ -23,11 +23,14 @@ func TestTop(t *testing.T) {
 	}
 	got, _, _ := s.Serve(context.Background(), [][][]byte{{[]byte("RL.TOP"), []byte("1")}}, nil)
 	for _, want := range []string{
-		"*8\r\n$3\r\nhot\r\n*1\r\n*6\r\n$6\r\nbucket\r\n", "$6\r\ndenied\r\n*1\r\n*6\r\n$6\r\nbucket\r\n$35\r\nlg:t:{acme}:payments;s;op=POST /pay\r\n$8\r\nlimit_id\r\n$8\r\npayments\r\n$10\r\nper_second\r\n$",
+		"*10\r\n$3\r\nhot\r\n*1\r\n*6\r\n$6\r\nbucket\r\n", "$6\r\ndenied\r\n*1\r\n*6\r\n$6\r\nbucket\r\n$35\r\nlg:t:{acme}:payments;s;op=POST /pay\r\n$8\r\nlimit_id\r\n$8\r\npayments\r\n$10\r\nper_second\r\n$",
 	} {
 		if !bytes.Contains(got, []byte(want)) {
 			t.Errorf("RL.TOP answers %q, want %q in it", got, want)
 		}
+	}
+	if !bytes.HasSuffix(got, []byte("$8\r\nat_least\r\n:0\r\n")) {
+		t.Errorf("RL.TOP answers %q, and one bucket is counted exactly", got)
 	}
 	if zero := []byte("$21\r\nwould_deny_per_second\r\n$1\r\n0\r\n"); !bytes.Contains(got, zero) {
 		t.Errorf("RL.TOP answers %q, want %q in it", got, zero)

@@ -68,6 +68,8 @@ type Top struct {
 	// those of shadow limits that would.
 	Hot, Denied, WouldDeny []HotBucket
 	Operations             []HotOperation
+	// AtLeast reports that there are more buckets or operations than topEntries, so that the rates are bounds from below.
+	AtLeast bool
 }
 
 // HotBucket is a bucket that gets many checks, or denies many.
@@ -230,6 +232,9 @@ func (l *Limiter) Top(n int) (top Top) {
 			all = append(all, HotBucket{c.name, c.limit, float64(c.count) / seconds})
 		}
 		return all
+	}
+	for _, counts := range [][]named{hot, denied, wouldDeny, ops} {
+		top.AtLeast = top.AtLeast || slices.ContainsFunc(counts, func(c named) bool { return c.inherited > 0 })
 	}
 	top.Hot, top.Denied, top.WouldDeny = buckets(hot), buckets(denied), buckets(wouldDeny)
 	for _, c := range mostOf(n, ops) {

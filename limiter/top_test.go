@@ -117,6 +117,9 @@ func TestTopBounds(t *testing.T) {
 		decide(l, limit.Request{Tenant: "frequent", Op: "GET /frequent", Cost: 1})
 	}
 	top := l.Top(1000)
+	if !top.AtLeast {
+		t.Error("the rates are no bounds from below")
+	}
 	if len(top.Hot) > 256 || len(top.Operations) > 256 {
 		t.Errorf("%d buckets and %d operations", len(top.Hot), len(top.Operations))
 	}

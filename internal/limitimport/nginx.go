@@ -137,6 +137,7 @@ type nginx struct {
 	contexts  []*nginxContext // all contexts
 	answering []answering
 	passing   []passing // what sends requests to another location
+	unread    bool      // an include that may have limits is not read
 	// changesPaths reports that a rewrite changes the path of requests without another location for them.
 	changesPaths bool
 	keyed        []keyed              // what services send for keys

@@ -56,6 +56,7 @@ func (n *nginx) directive(words []nginxWord) {
 	case "include":
 		if len(words) > 1 && !hasNoLimits(words[1].text) {
 			n.remark(line, "%s is not read: import what nginx -T prints, which has all files", limit.Shorten(words[1].text))
+			n.unread = true
 		}
 	case "limit_conn", "limit_conn_zone":
 		n.remark(line, "%s is not imported: limits of simultaneous work count by tenant, see algorithm: concurrency", words[0].text)

@@ -8,7 +8,8 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// remarkZones remarks on zones that no limit_req names, or that there is no limit_req at all.
+// remarkZones remarks on zones that no limit_req names, or that there is no limit_req at all, unless these may be in a file that is not
+// read.
 func (n *nginx) remarkZones() {
 	used := map[string]bool{}
 	known := slices.SortedFunc(maps.Keys(n.zones), func(a, b string) int { return cmp.Compare(n.zones[a].line, n.zones[b].line) })
@@ -27,6 +28,7 @@ func (n *nginx) remarkZones() {
 		}
 	}
 	switch {
+	case n.unread: // which may have them
 	case len(unused) > 0:
 		n.remark(line, "no limit_req has zone=%s, so that nginx limits nothing by it", named(unused))
 	case len(n.requests) == 0:
