@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -13,11 +14,18 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// drawnFile has the limits of a plan, by their ids, and overrides of a tenant and shared limits, with their fields.
-type drawnFile struct{ plan, overrides, shared map[string]string }
+// drawnFile has the limits of a plan, by their ids, overrides of a tenant and shared limits, with their fields, and the declared values of
+// a dimension.
+type drawnFile struct {
+	plan, overrides, shared map[string]string
+	regions                 string
+}
 
 // drawnConditions are conditions of limits, some of which are within others.
-var drawnConditions = []string{"", "when: {op: x}", "when: {op: x*}", "when: {ip: 10.0.0.0/8}", "when: {op: x, ip: 10.0.0.0/8}"}
+var drawnConditions = []string{"", "when: {op: x}", "when: {op: x*}", "when: {ip: 10.0.0.0/8}", "when: {op: x, ip: 10.0.0.0/8}", "when: {region: eu*}"}
+
+// drawnRegions are declarations of the dimension region.
+var drawnRegions = []string{"{}", "{values: [eu1, eu2]}", "{values: [eu1]}", "{values: [eu1, eu2, us]}"}
 
 // drawLimit draws the fields of a limit.
 func drawLimit(t *rapid.T, shared bool) string {
@@ -61,9 +69,9 @@ func drawOverride(t *rapid.T) string {
 
 // change draws a change of a file.
 func (f *drawnFile) change(t *rapid.T) *drawnFile {
-	next := &drawnFile{maps.Clone(f.plan), maps.Clone(f.overrides), maps.Clone(f.shared)}
+	next := &drawnFile{maps.Clone(f.plan), maps.Clone(f.overrides), maps.Clone(f.shared), f.regions}
 	id := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "changed")
-	switch rapid.IntRange(0, 6).Draw(t, "change") {
+	switch rapid.IntRange(0, 7).Draw(t, "change") {
 	case 0:
 		next.plan[id] = drawLimit(t, false)
 	case 1:
@@ -87,6 +95,8 @@ func (f *drawnFile) change(t *rapid.T) *drawnFile {
 			next.plan[id] = fields
 		}
 	case 5:
+		next.regions = rapid.SampledFrom(drawnRegions).Draw(t, "regions")
+	case 6:
 		next.shared["s1"] = drawLimit(t, true)
 	default:
 		if next.plan[id] != "" {
@@ -109,7 +119,7 @@ func (f *drawnFile) parse() (set *limit.Set, text string) {
 	for _, id := range slices.Sorted(maps.Keys(f.overrides)) {
 		overrides = append(overrides, id+": {"+f.overrides[id]+"}")
 	}
-	text = fmt.Sprintf("version: 1\ndefault_plan: p\nplans: {p: [%s]}\nshared: [%s]\ntenants: {acme: {plan: p, overrides: {%s}}}\n", list(f.plan), list(f.shared), strings.Join(overrides, ", "))
+	text = fmt.Sprintf("version: 1\ndefault_plan: p\ndimensions: {region: %s, user: {}}\nplans: {p: [%s]}\nshared: [%s]\ntenants: {acme: {plan: p, overrides: {%s}}}\n", cmp.Or(f.regions, "{}"), list(f.plan), list(f.shared), strings.Join(overrides, ", "))
 	set, _, err := ParseLimits("f", []byte(text), limit.CompileOptions{})
 	if err != nil {
 		return nil, text
@@ -141,7 +151,7 @@ func decided(set *limit.Set, req *limit.Request) (denied bool, rates map[string]
 // level; a file that has not changed has none.
 func TestLoosenedModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := &drawnFile{map[string]string{}, map[string]string{}, map[string]string{}}
+		f := &drawnFile{map[string]string{}, map[string]string{}, map[string]string{}, rapid.SampledFrom(drawnRegions).Draw(t, "declared")}
 		for _, id := range []string{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "limits")] {
 			f.plan[id] = drawLimit(t, false)
 			if rapid.IntRange(0, 3).Draw(t, "overridden") == 0 {
@@ -169,10 +179,13 @@ func checkLoosened(t *rapid.T, before, after *limit.Set, text string) {
 	if lines := limit.Loosened(before, after, []string{"acme"}); len(lines) != 0 {
 		return
 	}
-	for i := range 24 {
+	for i := range 72 {
 		req := &limit.Request{Tenant: []string{"acme", "other"}[i&1], Op: []string{"x", "y", "xy"}[i/2%3], Addr: netip.MustParseAddr([]string{"10.0.0.1", "192.0.2.1"}[i/6%2]), Cost: 1}
-		if i/12 == 1 {
+		if i/12%2 == 1 {
 			req.Dims = []limit.Dim{{Name: "user", Value: "u"}}
+		}
+		if region := []string{"", "eu1", "eu2"}[i/24]; region != "" {
+			req.Dims = append(req.Dims, limit.Dim{Name: "region", Value: region})
 		}
 		wasDenied, was := decided(before, req)
 		isDenied, is := decided(after, req)
@@ -193,7 +206,7 @@ func TestLoosenedReplaces(t *testing.T) {
 		replaces := func(label string) string {
 			return one(label, "", ", replaces: [b]", ", replaces: [c]", ", replaces: [d]", ", replaces: [b, c]", ", replaces: [c, d]", ", replaces: [b, d]")
 		}
-		f := &drawnFile{map[string]string{}, map[string]string{}, map[string]string{}}
+		f := &drawnFile{map[string]string{}, map[string]string{}, map[string]string{}, ""}
 		for _, id := range []string{"b", "c", "d"} {
 			by := map[string]string{"b": "[tenant, op]", "c": "[tenant]", "d": "[tenant]"}[id]
 			f.plan[id] = "by: " + by + one("when of "+id, "", "", ", when: {op: x}", ", when: {ip: 10.0.0.0/8}") + one("group of "+id, ", group: g", ", group: "+id) +

@@ -165,3 +165,29 @@ func TestLoosenedPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestLoosenedDeclared: a condition on the beginning of values holds for no value that is not declared any more, so that a limit may
+// admit more, and for one that is declared now, which an allow admits.
+func TestLoosenedDeclared(t *testing.T) {
+	const fewer = "plan free: r may admit more: other declared values or options"
+	for limits, want := range map[string][2]string{
+		"by: [tenant], action: deny": {fewer, ""},
+		"by: [tenant], rate: 5/s":    {fewer, ""},
+		"action: allow":              {"", fewer},
+	} {
+		file := func(values string) *limit.Set {
+			content := "version: 1\ndefault_plan: free\ndimensions: {region: {values: " + values + "}}\nplans: {free: [{id: r, when: {region: eu*}, " + limits + "}]}\n"
+			set, _, err := ParseLimits("f", []byte(content), limit.CompileOptions{})
+			if err != nil {
+				t.Fatalf("%s: %v", content, err)
+			}
+			return set
+		}
+		both, one := file("[eu1, eu2]"), file("[eu1]")
+		for i, got := range [][]string{limit.Loosened(both, one, nil), limit.Loosened(one, both, nil)} {
+			if want[i] != "" && strings.Join(got, "; ") != want[i] {
+				t.Errorf("%s, %d: %q, want %s", limits, i, got, want[i])
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"reflect"
 	"slices"
@@ -50,6 +51,7 @@ func otherRequests(was, is *Limit) (text string) {
 func loosenedAllow(was, is *Limit) string {
 	narrower := *is
 	narrower.when = was.when
+	isWithin := is.within(was) && sameDeclared(is.when, was.when)
 	switch {
 	case is.Mode != ModeEnforce && (was.Action == ActionAllow || was.Mode != ModeEnforce):
 		return ""
@@ -59,8 +61,8 @@ func loosenedAllow(was, is *Limit) string {
 		return was.Describe() + " -> allow"
 	case is.enforcedIn() > was.enforcedIn():
 		return was.DescribeMode() + " -> " + is.DescribeMode()
-	case was.everyLevel && is.within(was): // it lifts some of the limits that it lifted; of bans places has lines
-	case !alike(was, is) && !(alike(was, &narrower) && is.within(was)):
+	case was.everyLevel && isWithin: // it lifts some of the limits that it lifted; of bans places has lines
+	case !alike(was, is) && !(alike(was, &narrower) && isWithin):
 		return "may admit more: " + strings.Join(differences(was, is), ", ")
 	}
 	return ""
@@ -91,7 +93,14 @@ func onlyDenies(is, was *Limit) bool {
 func onlyWidens(is, was *Limit) bool {
 	before := *was
 	before.when = is.when
-	return alike(&before, is) && was.within(is)
+	return alike(&before, is) && was.within(is) && sameDeclared(is.when, was.when)
+}
+
+// sameDeclared reports whether conditions have the same declared values of the dimensions that both have: one holds for no other.
+func sameDeclared(a, b []condition) bool {
+	return !slices.ContainsFunc(a, func(x condition) bool {
+		return slices.ContainsFunc(b, func(y condition) bool { return x.name == y.name && !maps.Equal(x.values, y.values) })
+	})
 }
 
 // onlyCountsBeside reports whether a limit differs from what it was in nothing but that it replaces fewer of all limits, each of which
