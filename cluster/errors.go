@@ -191,6 +191,9 @@ func kindOfReply(text string) ErrorKind {
 // Forbidden reports whether err means that the user lacks a right or has not logged in.
 func Forbidden(err error) bool { return err != nil && kindOf(err) == KindAuth }
 
+// KindOf returns the kind of an error of a store, by its cause: errors of different texts may have one.
+func KindOf(err error) ErrorKind { return kindOf(err) }
+
 // needsReload reports whether a failure of this kind may mean that the topology has
 // changed.
 func (k ErrorKind) needsReload() bool {

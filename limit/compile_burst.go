@@ -13,8 +13,8 @@ func (c *compiler) noteBurst(o *RuleSpec, field string, of, l *Limit) {
 		return
 	}
 	perUs := func(p bucket.Params) float64 { return float64(p.Count) / float64(p.Period) }
-	alike := min(float64(l.Params.Capacity)*perUs(l.Params)/perUs(of.Params), bucket.MaxCapacity)
-	if int64(alike) < 2*l.Params.Capacity {
+	alike := float64(l.Params.Capacity) * perUs(l.Params) / perUs(of.Params)
+	if alike < float64(2*l.Params.Capacity) || alike > bucket.MaxCapacity {
 		return
 	}
 	text := fmt.Sprintf("%s has a rate of %s for this tenant, and keeps its burst of %d: write burst: %d to raise it alike", Quote(l.ID), l.Rate.Text, l.Params.Capacity, int64(alike))

@@ -58,6 +58,9 @@ func differenceOfValues(value string, c *condition) string {
 // withoutPort returns the host of a value that is a host with its port, or "". Other values have a colon, too, such as user:42, so that a
 // host without a dot is one if the name of the dimension says so.
 func withoutPort(value, dim string) string {
+	if !strings.Contains(value, ":") { // without the memory of an error
+		return ""
+	}
 	host, port, err := net.SplitHostPort(value)
 	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
 		return ""

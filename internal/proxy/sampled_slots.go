@@ -4,22 +4,23 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/limit"
 )
 
 const (
 	// unmetSlots is how many requests of a plan acquire slots, and none meets a limit of them, before that has a line.
 	unmetSlots = 100
-	// comparedSlots bounds the requests of a plan whose ops are compared with those of limits of slots: each comparison is part of a
+	// slotLooks bounds the requests of a plan in sampledQuiet that are compared with its limits of slots: each comparison is part of a
 	// decision.
-	comparedSlots = 1000
+	slotLooks = 1000
 )
 
 // planSlots counts the requests of a plan that acquire slots.
 type planSlots struct {
-	met      bool // a request has met a limit of slots
-	unmet    int  // those that met none before that
-	compared int  // those whose ops were compared
+	met   bool // a request has met a limit of slots
+	unmet int  // those that met none before that
+	looks logthrottle.Throttle
 }
 
 // lookAtSlot logs that a request acquires a slot, and no limit bounds how many are held. Secrets may be in its op.
@@ -53,9 +54,10 @@ func (s *sampledRequests) unmetSlotOf(set *limit.Set, req *limit.Request) (of *l
 	case count == nil && len(s.slots) == sampledPlans:
 		return nil, false
 	case count == nil:
-		count = new(planSlots)
+		count = &planSlots{looks: logthrottle.Throttle{Period: sampledQuiet, Lines: slotLooks}}
 		s.slots[plan] = count
-	case count.compared == comparedSlots:
+	}
+	if !count.looks.Allow() {
 		return nil, false
 	}
 	limits, met := set.SlotLimits(req)
@@ -63,10 +65,9 @@ func (s *sampledRequests) unmetSlotOf(set *limit.Set, req *limit.Request) (of *l
 		count.met = true
 		return nil, false
 	}
-	count.compared++
 	for _, l := range limits {
 		op := strings.TrimSuffix(l.OpUse().Pattern, "*")
-		if op != "" && !l.OpUse().Holds(req.Op) && limit.IsSlip(req.Op, op) {
+		if op != "" && !l.OpUse().Holds(req.Op) && isSlipOfOp(req.Op, op) {
 			return l, true
 		}
 	}
@@ -74,4 +75,14 @@ func (s *sampledRequests) unmetSlotOf(set *limit.Set, req *limit.Request) (of *l
 		return limits[0], false
 	}
 	return nil, false
+}
+
+// isSlipOfOp reports whether an op is most likely a misspelling of another one. Those of two methods are two.
+func isSlipOfOp(op, meant string) bool {
+	method, _, _ := strings.Cut(op, " ")
+	other, _, _ := strings.Cut(meant, " ")
+	if method != other && limit.IsMethod(method) && limit.IsMethod(other) {
+		return false
+	}
+	return limit.IsSlip(op, meant)
 }

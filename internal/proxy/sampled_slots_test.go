@@ -23,6 +23,7 @@ func TestUnmetSlots(t *testing.T) {
 		"right":             {[]string{"export", "POST /scans/full", "GET /other"}, nil},
 		"misspelt":          {repeat("exprt", 300), []string{near + ", which is not for it: nothing bounds how many are held\" limit=exports plan=p condition=export\n"}},
 		"another one":       {[]string{"exprt", "POST /scan"}, []string{near, near}},
+		"another method":    {[]string{"PUT /scans", "GET /scans"}, nil},
 		"of mode off":       {[]string{"imprt"}, nil},
 		"others":            {repeat("report", unmetSlots-1), nil},
 		"only others":       {repeat("report", 3*unmetSlots), []string{unmet + ": nothing bounds how many are held\" limit=exports plan=p requests=100\n"}},

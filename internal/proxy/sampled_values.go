@@ -1,18 +1,27 @@
 package proxy
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/limit"
 )
 
 const (
-	// comparedValues bounds the limits with conditions on dimensions of a plan whose requests are compared with them: each
-	// comparison is part of a decision.
+	// comparedValues bounds the limits with conditions on dimensions of a plan whose requests are compared with them, and valueLooks
+	// these requests in sampledQuiet: each comparison is part of a decision.
 	comparedValues = 32
+	valueLooks     = 1000
 	// comparedValueBytes bounds the values that are compared.
 	comparedValueBytes = 128
 )
+
+// planValues are the limits of a plan that have conditions on dimensions.
+type planValues struct {
+	limits []*limit.Limit
+	looks  logthrottle.Throttle
+}
 
 // lookAtValues logs the dimensions of a request whose values are other spellings of those of conditions. Secrets may be in the
 // values, and in conditions.
@@ -27,13 +36,13 @@ func (s *sampledRequests) lookAtValues(set *limit.Set, req *limit.Request) {
 	}
 	for _, v := range limit.ValueSpellings(req, limits) {
 		if s.mayLog(&s.value, v.Dim+" of "+v.Limit.ID) {
-			s.log.Warn(valueLine, "dimension", v.Dim, "limit", v.Limit.ID, "plan", v.Limit.Plan, "reason", v.Reason)
+			s.log.Warn(valueLine, "dimension", v.Dim, "limit", v.Limit.ID, "plan", cmp.Or(v.Limit.Plan, "none"), "reason", v.Reason)
 		}
 	}
 }
 
-// valuesOf returns the limits of the plan of a request that have conditions on dimensions, or none if there are too many, or also
-// if another decision compares at the moment.
+// valuesOf returns the limits of the plan of a request that have conditions on dimensions, or none if there are too many, if enough
+// requests were compared, or also if another decision compares at the moment.
 func (s *sampledRequests) valuesOf(set *limit.Set, req *limit.Request) []*limit.Limit {
 	if req.Bypass || req.CarriesLimits() || set.Overrides(req.Tenant) || !s.mu.TryLock() {
 		return nil
@@ -41,13 +50,17 @@ func (s *sampledRequests) valuesOf(set *limit.Set, req *limit.Request) []*limit.
 	defer s.mu.Unlock()
 	s.use(set)
 	plan := set.Plan(req.Tenant)
-	limits, known := s.valued[plan]
-	if !known && len(s.valued) < sampledPlans {
-		limits = slices.DeleteFunc(set.TenantLimits(req.Tenant), func(l *limit.Limit) bool { return !l.HasValues() })
-		if len(limits) > comparedValues {
-			limits = nil
+	of := s.valued[plan]
+	if of == nil && len(s.valued) < sampledPlans {
+		of = &planValues{looks: logthrottle.Throttle{Period: sampledQuiet, Lines: valueLooks}}
+		of.limits = slices.DeleteFunc(set.TenantLimits(req.Tenant), func(l *limit.Limit) bool { return !l.HasValues() })
+		if len(of.limits) > comparedValues {
+			of.limits = nil
 		}
-		s.valued[plan] = limits
+		s.valued[plan] = of
 	}
-	return limits
+	if of == nil || len(of.limits) == 0 || !of.looks.Allow() {
+		return nil
+	}
+	return of.limits
 }

@@ -37,17 +37,20 @@ func TestSampledValues(t *testing.T) {
 	}
 }
 
-// BenchmarkSampledValues measures the comparison of the longest values with as many conditions as are compared.
+// BenchmarkSampledValues measures the comparison of long values, with and without a port, with as many limits as are compared.
 func BenchmarkSampledValues(b *testing.B) {
 	var file strings.Builder
 	for i := range comparedValues {
 		fmt.Fprintf(&file, "{id: l%d, by: [tenant], group: g%d, when: {host: \"%s%d\"}, rate: 1/s},", i, i, strings.Repeat("d", comparedValueBytes-2), i)
 	}
-	set := setOf(b, strings.TrimSuffix(file.String(), ","))
-	s := newSampledRequests(fixedLimits{set: set}.Set, false, slog.New(slog.DiscardHandler))
-	req := &limit.Request{Tenant: "t", Op: "GET /x", Dims: []limit.Dim{{Name: "host", Value: strings.Repeat("d", comparedValueBytes-4) + ".:80"[:4]}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		s.lookAtValues(set, req)
+	limits := setOf(b, strings.TrimSuffix(file.String(), ",")).TenantLimits("t")
+	for name, value := range map[string]string{"port": strings.Repeat("d", comparedValueBytes-4) + ".:80", "no port": strings.Repeat("d", comparedValueBytes)} {
+		b.Run(name, func(b *testing.B) {
+			req := &limit.Request{Tenant: "t", Op: "GET /x", Dims: []limit.Dim{{Name: "host", Value: value}}}
+			b.ReportAllocs()
+			for b.Loop() {
+				limit.ValueSpellings(req, limits)
+			}
+		})
 	}
 }

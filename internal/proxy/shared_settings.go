@@ -20,9 +20,9 @@ const (
 	claimTTL   = 3 * claimPause
 	// claimLooks is how often in a row another setting has to be there: one look may come between a secret and its claim.
 	claimLooks = 2
-	// limitsLooks is the same of limits, two minutes: proxies read a change one behind the other, a restart of all takes its time, and a
-	// claim of former limits lasts claimTTL.
-	limitsLooks = 6
+	// limitsLooks is the same of limits, three minutes: proxies read a change one behind the other, a restart of all takes its time, and a
+	// claim of former limits lasts claimTTL of these.
+	limitsLooks = 10
 	// claimQuiet is the shortest time between two lines about a setting.
 	claimQuiet = time.Hour
 )
@@ -30,7 +30,7 @@ const (
 // The lines about another setting.
 const (
 	hashingLine  = "another proxy of this store hashes addresses in another way, so that one caller has several buckets: give all the same secret and prefixes (--privacy-ip-secret-file, --privacy-ipv4-prefix, --privacy-ipv6-prefix)"
-	limitsLine   = "another proxy of this store has had other limits for two minutes, and both count in the same buckets: give all the same limits, or a store of their own"
+	limitsLine   = "another proxy of this store has had other limits for two minutes or more, and both count in the same buckets: give all the same limits, or a store of their own"
 	countingLine = "another proxy of this store has another --instances, so that their shares are not equal while the store is down: give all the same"
 )
 

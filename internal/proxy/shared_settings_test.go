@@ -90,7 +90,7 @@ func TestCounting(t *testing.T) {
 	}
 }
 
-// TestSameLimits: proxies with other limits than those before them have one line after two minutes, and none if their limits change
+// TestSameLimits: proxies with other limits than those before them have one line after some looks, and none if their limits change
 // meanwhile or become the same.
 func TestSameLimits(t *testing.T) {
 	versions := []*limit.Set{setOf(t, `{id: a, by: [tenant], rate: 1/s}`), setOf(t, `{id: a, by: [tenant], rate: 2/s}`), setOf(t, `{id: a, by: [tenant], rate: 3/s}`)}

@@ -1,10 +1,11 @@
 package proxy
 
 import (
-	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,26 +44,31 @@ func TestWarnWithout(t *testing.T) {
 	}
 }
 
-// TestUnreachedReason: another error than that of the start has a line, and those of nodes in turn do not.
+// TestUnreachedReason: an error of another kind than that of the start has a line once it stays, also if it came while lines were held
+// back, and one of another text alone has none.
 func TestUnreachedReason(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	reason := unreachedReason{quiet: logthrottle.Throttle{Period: unreachedQuiet, Now: func() time.Time { return now }}}
+	refused, closed, loading := syscall.ECONNREFUSED, io.EOF, redisError("LOADING Redis is loading the dataset in memory")
+	login := redisError("WRONGPASS invalid username-password pair or user is disabled.")
 	for i, row := range []struct {
-		text string
+		err  error
 		want bool
-	}{{"refused", false}, {"refused", false}, {"", false}, {"login", true}, {"refused", false}, {"login", false}, {"login", false}} {
-		var err error
-		if row.text != "" {
-			err = errors.New(row.text)
-		}
-		if got := reason.isAnother(err); got != row.want {
-			t.Errorf("%d: %s: %t", i, row.text, got)
+	}{{refused, false}, {closed, false}, {refused, false}, {nil, false}, {loading, false}, {refused, false}, {login, false}, {login, true}, {login, false}, {loading, false}, {loading, false}} {
+		if got := reason.isAnother(row.err); got != row.want {
+			t.Errorf("%d: %v: %t", i, row.err, got)
 		}
 	}
-	if now = now.Add(unreachedQuiet); !reason.isAnother(errors.New("TLS")) {
-		t.Error("no line after a while")
+	if now = now.Add(unreachedQuiet); !reason.isAnother(loading) || reason.isAnother(loading) {
+		t.Error("not one line after a while")
 	}
 }
+
+// redisError is an error reply.
+type redisError string
+
+func (e redisError) Error() string { return string(e) }
+func (redisError) RedisError()     {}
 
 // TestWarnOfAddresses: an address that leads to another store than the cluster's is logged at the start.
 func TestWarnOfAddresses(t *testing.T) {
