@@ -18,7 +18,7 @@ const (
 
 // planSlots counts the requests of a plan that acquire slots.
 type planSlots struct {
-	met   bool // a request has met a limit of slots
+	met   bool // a request has met a limit of slots, or these are too many to compare
 	unmet int  // those that met none before that
 	looks logthrottle.Throttle
 }
