@@ -96,7 +96,7 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	name, _, _ := bytes.Cut(word, []byte("="))
 	isCost := equalFold(name, "COST") || equalFold(name, "ESTIMATE")
 	if o&optionTTL != 0 && (len(word) > 0 && looksNumeric(word) || isCost) {
-		return errReply + "a slot has no cost, and the estimate of RL.RESERVE stands once, behind the ip and without a name"
+		return errReply + "RL.ACQUIRE has no cost, as it takes one slot, and the estimate of RL.RESERVE stands once, behind the ip and without a name"
 	}
 	if len(word) > 0 && looksNumeric(word) {
 		return errReply + "the cost stands once, behind the ip and in front of the options"

@@ -226,7 +226,7 @@ func (h *Handler) meant(args [][]byte) string {
 		word = ownPrefix + strings.ToLower(quote(args[1]))
 	}
 	if dataCommands[word] {
-		return noData
+		return noData(word)
 	}
 	if name, _, joined := strings.Cut(word, " "); joined && h.table[name] != nil {
 		return "; " + strings.ToUpper(name) + " and its arguments came as one word: send each as a word, without quotes around them all"

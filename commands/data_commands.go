@@ -21,8 +21,14 @@ var dataCommands = wordSet(`
 	zrangebyscore zrangestore zrank zrem zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrangebylex
 	zrevrangebyscore zrevrank zscan zscore zunion zunionstore`)
 
-// noData is the end of the error for a command of dataCommands.
-const noData = "; Limitgate keeps no data, channels or scripts: RL.CHECK tenant op ip asks for a decision, and RL.HELP lists the commands"
+// noData returns the end of the error for a command of dataCommands.
+func noData(command string) string {
+	own := "RL.CHECK tenant op ip asks for a decision"
+	if strings.HasPrefix(command, "flush") {
+		own = "RL.RESET tenant deletes the counters of a tenant"
+	}
+	return "; Limitgate keeps no data, channels or scripts: " + own + ", and RL.HELP lists the commands"
+}
 
 // wordSet returns the words of a text.
 func wordSet(text string) map[string]bool {

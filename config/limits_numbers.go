@@ -75,11 +75,11 @@ func otherSlots(n *yaml.Node) string {
 	return ""
 }
 
-// meantSlots returns what to write in the place of a key of other limiters with the number of slots.
+// meantSlots returns the slots to write in the place of a key of other limiters with their number.
 func meantSlots(value *yaml.Node) string {
 	value = resolveAlias(value)
 	if n, err := strconv.Atoi(value.Value); value.Kind == yaml.ScalarNode && err == nil && n >= 1 && n <= limit.MaxSlots {
-		return "write slots: " + plain(value.Value)
+		return "slots: " + plain(value.Value)
 	}
-	return "write slots: 20"
+	return "slots: 20"
 }

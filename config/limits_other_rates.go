@@ -68,13 +68,13 @@ func hasRate(n *yaml.Node) bool {
 	return rate != nil && limit.IsRate(resolveAlias(rate).Value)
 }
 
-// hasOtherRate reports whether a limit has a key of other limiters in the place of its rate.
+// hasOtherRate reports whether a limit has a key of other limiters in the place of its rate or its slots.
 func hasOtherRate(n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {
 		return false
 	}
 	for i := 0; i < len(n.Content); i += 2 {
-		if otherKeys[folded(n.Content[i].Value)] == rateKey {
+		if other := otherKeys[folded(n.Content[i].Value)]; other == rateKey || other == slotsKey {
 			return true
 		}
 	}

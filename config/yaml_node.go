@@ -36,7 +36,9 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 		case endsByComma(key, value):
 			d.fail(key, plain(field), "a comma ends a value in braces: write numbers without commas, %s", withoutComma(resolveAlias(n), key))
 		case key.Value != "" && key.Value == otherSlots(resolveAlias(n)):
-			d.fail(key, plain(field), "unknown key; %s", meantSlots(value))
+			d.fail(key, plain(field), "unknown key; write %s", meantSlots(value))
+		case ofLimit && otherKeys[folded(key.Value)] == slotsKey && !hasKey(resolveAlias(n), "algorithm"):
+			d.fail(key, plain(field), "unknown key; write algorithm: concurrency and %s", meantSlots(value))
 		case ofLimit && key.Value == "per" && hasRate(n) && isDimension(value):
 			d.fail(key, plain(field), "unknown key; write by: [%s]", resolveAlias(value).Value)
 		case ofLimit && otherKeys[folded(key.Value)] == rateKey && hasRate(n):

@@ -46,7 +46,10 @@ func (c *compiler) checkOneByOne(spec *RuleSpec, l *Limit) {
 		c.fail(spec.Store.Line, "store", "a %s lives in the store, exact for all: remove it, or choose another algorithm", l.Params.Algorithm)
 		l.Store = PlacementShared
 	}
-	if spec.Lease.Set() {
+	switch {
+	case spec.Lease.Set() && l.Params.Algorithm == bucket.AlgorithmConcurrency:
+		c.fail(spec.Lease.first().Line, "lease", "RL.ACQUIRE says for how long a slot is held, with TTL in milliseconds: remove it")
+	case spec.Lease.Set():
 		c.fail(spec.Lease.first().Line, "lease", "units of a %s are not taken ahead: remove it, or choose another algorithm", l.Params.Algorithm)
 	}
 	if l.Params.Algorithm == bucket.AlgorithmConcurrency && l.layer == layerShared {

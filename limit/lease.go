@@ -71,7 +71,7 @@ func (s *LeaseSpec) first() Text {
 
 func (c *compiler) compileLease(spec *RuleSpec, l *Limit) {
 	s := &spec.Lease
-	if !s.Set() || l.Action != ActionLimit {
+	if !s.Set() || l.Action != ActionLimit || l.Params.Algorithm.ExpiresPerUnit() { // which checkOneByOne refuses
 		return
 	}
 	l.Lease = Lease{On: true, Auto: true, TTL: DefaultLeaseTTL}

@@ -140,8 +140,11 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	text := "say one of " + strings.Join(names, ", ") + "; limitgate limits --addr ADDRESS asks a running limitgate"
-	if fs.NArg() > 0 {
-		text = noCommand(fs, limitsCommands()) + text
+	switch all := limitsCommands(); {
+	case fs.NArg() > 0 && commandUnderMeant(fs.Arg(0), all) != "":
+		text = unknownCommand("limits", fs.Args())
+	case fs.NArg() > 0:
+		text = noCommand(fs, all) + text
 	}
 	fmt.Fprintf(env.stderr, "limitgate limits: %s; limitgate limits --help says more\n", text)
 	return exitUsage
