@@ -1,23 +1,32 @@
 package limit
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Patterns that are most likely meant as several values, which no pattern can say.
 var (
-	// methodsTogether matches an op with several methods: GET|POST /x, or (GET, POST) /x.
-	methodsTogether = regexp.MustCompile(`^\(?(` + anyCaseMethod + `)(?:\s*[|,]\s*` + anyCaseMethod + `)+\)?\s+(/.*)$`)
+	// methodsTogether matches an op with several methods: GET|POST /x, (GET, POST) /x, or GET or POST.
+	methodsTogether = regexp.MustCompile(`^\(?(` + anyCaseMethod + `)(?:(?:\s*[|,;]\s*|\s+or\s+)` + anyCaseMethod + `)+\)?(?:\s+(/.*)|\s*\*)?$`)
 	// anyMethod matches an op with a word for all methods.
 	anyMethod = regexp.MustCompile(`^(?i:any|all|every)\s+(/.*)$`)
 	// severalOps matches ops that a mark separates.
-	severalOps = regexp.MustCompile(`^((?:[A-Za-z]+ )?/[^|,]*?)\s*[|,]\s*((?:[A-Za-z]+ )?/[^|,]*)`)
+	severalOps = regexp.MustCompile(`^((?:[A-Za-z]+ )?/[^|,;]*?)\s*(?:[|,;]|\sor\s)\s*((?:[A-Za-z]+ )?/[^|,;]*)`)
 	// severalNames matches short values that a mark separates.
 	severalNames = regexp.MustCompile(`^[\w.-]{1,32}(\s*[|,]\s*[\w.-]{1,32})+$`)
+	// severalWords matches the same with short words alone.
+	severalWords = regexp.MustCompile(`^[a-z]{1,16}(\s*\|\s*[a-z]{1,16})+$`)
+	// negation matches a value that is excepted.
+	negation = regexp.MustCompile(`^(?:!=?\s*|(?i:not)\s+)(.+)$`)
+	// inQuotes matches a value in quotes of its own.
+	inQuotes = regexp.MustCompile(`^(?:"([^"]+)"|'([^']+)')$`)
 )
 
 // warnPatterns warns of conditions that hold for a value by the letter, and are meant in another way most likely.
@@ -89,8 +98,11 @@ func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
 	if dim == "tenant" && lists(pattern) {
 		return ""
 	}
-	if rest, found := strings.CutPrefix(pattern, "!"); found && rest != "" {
-		return "a condition cannot say not: write a limit for all, and a more specific one, or one with action: allow, for " + Quote(rest)
+	if m := negation.FindStringSubmatch(pattern); m != nil {
+		return "a condition cannot say not: write a limit for all, and a more specific one, or one with action: allow, for " + Quote(m[1])
+	}
+	if m := inQuotes.FindStringSubmatch(pattern); m != nil {
+		return "its quotes are a part of the value: write when: {" + dim + ": " + strconv.Quote(cmp.Or(m[1], m[2])) + "}"
 	}
 	if network, err := netip.ParsePrefix(pattern); err == nil {
 		return "a network is a condition on ip: when: {ip: " + network.String() + "}"
@@ -109,12 +121,22 @@ func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
 	}
 	values := splitValues(pattern)
 	switch {
-	case dim == "user": // providers of identities write them so
+	case dim == "user" && !strings.Contains(pattern, ",") && !severalWords.MatchString(pattern): // providers of identities write auth0|123
 		return ""
 	case dim == "tenant" && !strings.Contains(pattern, ",") && !slices.ContainsFunc(values, lists):
 		return ""
 	}
 	return forEach(dim, values[0], values[1])
+}
+
+// warnDeclared warns of a declared value that is most likely meant as several.
+func (c *compiler) warnDeclared(dim, value Text) {
+	switch {
+	case strings.HasSuffix(value.Value, "*"):
+		c.warn(value.Line, "dimensions."+dim.Value, "%s is the value %[1]s alone, as values are exact: write each that begins so, or leave values out", Quote(value.Value))
+	case strings.Contains(value.Value, ",") && severalNames.MatchString(value.Value):
+		c.warn(value.Line, "dimensions."+dim.Value, "%s is one value: write [%s] without quotes around them all", Quote(value.Value), strings.Join(splitValues(value.Value), ", "))
+	}
 }
 
 // alternation matches an op with alternatives in brackets, as regular expressions and globs have them.
@@ -123,8 +145,8 @@ var alternation = regexp.MustCompile(`^([^(){}|,]*/[^(){}|,]*)(?:\(([\w./-]+)\|(
 // notOneOp does the same for an op.
 func notOneOp(op string) string {
 	if m := methodsTogether.FindStringSubmatch(op); m != nil {
-		methods := splitValues(strings.Trim(strings.TrimSuffix(op, m[2]), " ()"))
-		return forEach("op", strings.ToUpper(methods[0])+" "+m[2], strings.ToUpper(methods[1])+" "+m[2])
+		methods, path := strings.FieldsFunc(strings.ReplaceAll(strings.ToUpper(strings.TrimSuffix(op, m[2])), " OR ", "|"), func(r rune) bool { return !unicode.IsLetter(r) }), cmp.Or(m[2], "*")
+		return forEach("op", methods[0]+" "+path, methods[1]+" "+path)
 	}
 	if m := anyMethod.FindStringSubmatch(op); m != nil {
 		return forEach("op", "GET "+m[1], "POST "+m[1])

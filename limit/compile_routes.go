@@ -140,6 +140,23 @@ func withSlash(op string) string {
 	return ""
 }
 
+// prefixInSmall matches the beginning of ops with a method that is not in capitals.
+var prefixInSmall = regexp.MustCompile(`^(` + anyCaseMethod + `)\*$`)
+
+// withMethod returns an op with its method as gateways send it, if it stands behind the path, is misspelt or is not in capitals; otherwise "".
+func withMethod(op string) string {
+	first, second, _ := strings.Cut(op, " ")
+	switch {
+	case strings.HasPrefix(first, "/") && IsMethod(second):
+		return strings.ToUpper(second) + " " + first
+	case strings.HasPrefix(second, "/") && meantMethod(first) != "":
+		return meantMethod(first) + " " + second
+	case prefixInSmall.MatchString(op) && op != strings.ToUpper(op):
+		return strings.ToUpper(op)
+	}
+	return ""
+}
+
 // noteMethods notes once for a limit that a condition is on an op as callers seldom write it.
 func (c *compiler) noteMethods() {
 	noted := map[entry]bool{}
@@ -148,8 +165,8 @@ func (c *compiler) noteMethods() {
 			if w.kind != propertyOp || noted[l.entry()] {
 				continue
 			}
-			usual := cmp.Or(usualOp(w.text), withSlash(w.text))
-			if usual == "" || usual == w.text || regexpLike.MatchString(w.text) { // which has a warning
+			usual := cmp.Or(withMethod(w.text), usualOp(w.text), withSlash(w.text))
+			if usual == "" || usual == w.text || regexpLike.MatchString(w.text) || inQuotes.MatchString(w.text) { // which has a warning
 				continue
 			}
 			noted[l.entry()] = true

@@ -10,3 +10,17 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 
 // IsMethod reports whether a word is one of HTTP's methods, in capitals or not.
 func IsMethod(word string) bool { return slices.Contains(methods, strings.ToUpper(word)) }
+
+// meantMethod returns the method of HTTP that a word in capitals is a misspelling of, or "".
+func meantMethod(word string) string {
+	isOther := func(c rune) bool { return c < 'A' || c > 'Z' }
+	if len(word) < 3 || IsMethod(word) || strings.ContainsFunc(word, isOther) {
+		return ""
+	}
+	for _, method := range methods {
+		if isWithin(word, method, 1) {
+			return method
+		}
+	}
+	return ""
+}
