@@ -335,7 +335,12 @@ func readWhen(d *limitsDecoder, spec *limit.RuleSpec, n *yaml.Node, field string
 			d.fail(value, plain(field), "one value belongs here: write a limit for each value, or a prefix followed by *")
 			return
 		}
-		if n := len(spec.When); n > 0 && isNull(value) && value.Value == "" {
+		n := len(spec.When)
+		if n > 0 && isNull(value) && spec.When[n-1].Dim.Value == "ip" && limit.IsBlock(key.Value) {
+			d.fail(key, plain(field), "one address or network belongs to ip, such as %s: write another limit for %s", plain(spec.When[n-1].Pattern.Value), plain(key.Value))
+			return
+		}
+		if n > 0 && isNull(value) && value.Value == "" {
 			d.fail(key, plain(field), "the value is missing: write %s: VALUE, or put text with a comma into quotes: \"%s, %[1]s\"", plain(key.Value), plain(spec.When[n-1].Pattern.Value))
 			return
 		}

@@ -75,12 +75,13 @@ func (c *condition) parseNet(pattern string) error {
 		octets := strings.Count(m[1], ".")
 		return fmt.Errorf("%s is no block in CIDR form: write %s%s/%d", Quote(pattern), m[1], strings.TrimSuffix(strings.Repeat("0.", 4-octets), "."), 8*octets)
 	}
-	if err != nil {
+	switch mapped := err == nil && block.Addr().Is4In6(); {
+	case mapped && block.Bits() >= 96:
+		return fmt.Errorf("%s is no block in CIDR form: write %s", Quote(pattern), netip.PrefixFrom(block.Addr().Unmap(), block.Bits()-96).Masked())
+	case err != nil || mapped:
 		if reason := notBlock(pattern); reason != "" {
 			return fmt.Errorf("%s is no block in CIDR form: %s", Quote(pattern), reason)
 		}
-	}
-	if err != nil || block.Addr().Is4In6() {
 		return fmt.Errorf("%s is no address and no block in CIDR form: write for example 203.0.113.7 or 2001:db8::/32", Quote(pattern))
 	}
 	c.net = block.Masked()
@@ -109,8 +110,27 @@ func notBlock(pattern string) string {
 		return fmt.Sprintf("write %s", netip.PrefixFrom(base, bitsOfMask(bits)).Masked())
 	case errBase == nil && err == nil && n > base.BitLen():
 		return fmt.Sprintf("the address has %d bits, so write /%[1]d or less", base.BitLen())
+	case strings.Contains(pattern, " ") && IsBlock(blanksOfBlock.Replace(strings.TrimSpace(pattern))):
+		return "write " + blanksOfBlock.Replace(strings.TrimSpace(pattern)) + ", without blanks"
+	case IsBlock(withoutPort(pattern, "")):
+		return "write " + withoutPort(pattern, "") + ", without the port"
+	}
+	if blocks := strings.FieldsFunc(pattern, func(c rune) bool { return strings.ContainsRune(",;| ", c) }); len(blocks) > 1 && IsBlock(blocks[0]) && IsBlock(blocks[1]) {
+		return fmt.Sprintf("one address or block belongs here: write a limit for each, with when: {ip: %s} and when: {ip: %s}", blocks[0], blocks[1])
 	}
 	return ""
+}
+
+// blanksOfBlock removes blanks around the slash of a block.
+var blanksOfBlock = strings.NewReplacer(" / ", "/", " /", "/", "/ ", "/")
+
+// IsBlock reports whether text is an address, or a block of addresses in CIDR form. It may be called concurrently.
+func IsBlock(text string) bool {
+	if _, err := ParseAddr(text); err == nil {
+		return true
+	}
+	_, err := netip.ParsePrefix(text)
+	return err == nil
 }
 
 func (c *condition) holds(req *Request) bool {

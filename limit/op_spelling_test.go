@@ -107,7 +107,7 @@ func TestSpellingOf(t *testing.T) {
 	}
 }
 
-// TestSpellingOfTemplates: a parameter in another style, and a value in the place of one, are found.
+// TestSpellingOfTemplates: a parameter in another style or of another name, and a value in the place of one, are found.
 func TestSpellingOfTemplates(t *testing.T) {
 	for _, row := range []struct {
 		uses               []limit.OpUse
@@ -115,7 +115,9 @@ func TestSpellingOfTemplates(t *testing.T) {
 	}{
 		{patterns("GET /v1/users/{id}"), "GET /v1/users/:id", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has the parameter :id in place of {id}"},
 		{patterns("GET /a/{b}/c/{d}"), "GET /a/<int:b>/c/[d]", "GET /a/{b}/c/{d}", "GET /a/{b}/c/{d}", "it has the parameter <int:b> in place of {b}"},
-		{patterns("GET /v1/users/{id}"), "GET /v1/users/{user}", "", "", ""},
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/{user_id}", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has the parameter {user_id} in place of {id}"},
+		{patterns("GET /v1/users/{id}", "GET /v1/users/{user_id}"), "GET /v1/users/{user_id}", "", "", ""},
+		{patterns("GET /v1/users/{id}"), "GET /v1/users/{id}/{post}", "", "", ""},
 		{patterns("GET /v1/users/{id}"), "GET /v1/users/7", "GET /v1/users/{id}", "GET /v1/users/{id}", "it has a value in place of {id}: send the template of the route"},
 		{patterns("GET /v1/users/:id/posts"), "GET /v1/users/0a1b-22/posts", "GET /v1/users/:id/posts", "GET /v1/users/:id/posts", "it has a value in place of :id: send the template of the route"},
 		{patterns("GET /v1/users/{id}*"), "GET /v1/users/7/posts", "GET /v1/users/{id}", "GET /v1/users/{id}*", "it has a value in place of {id}: send the template of the route"},

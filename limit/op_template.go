@@ -20,7 +20,7 @@ func paramStyle(segment string) int {
 }
 
 // differentParam returns the first parameters of two templates that are one route but for the way in which they write
-// parameters, or "".
+// parameters, or their names, or "".
 func differentParam(a, b string) (inA, inB string) {
 	if strings.Count(a, "/") != strings.Count(b, "/") { // before memory is taken for the path of a client
 		return "", ""
@@ -30,7 +30,7 @@ func differentParam(a, b string) (inA, inB string) {
 		styleA, styleB := paramStyle(as[i]), paramStyle(bs[i])
 		switch {
 		case as[i] == bs[i]:
-		case styleA < 0 || styleB < 0 || styleA == styleB:
+		case styleA < 0 || styleB < 0:
 			return "", ""
 		case inA == "":
 			inA, inB = as[i], bs[i]

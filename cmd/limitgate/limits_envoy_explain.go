@@ -69,6 +69,9 @@ func explainEnvoy(env *environment, args []string, flags envoyExplainFlags, secr
 	for _, arg := range args[1:] {
 		entries, err := parseDescriptor(arg)
 		if err != nil && !strings.Contains(strings.Join(args[1:], ""), "=") {
+			if _, _, other := readEnvoy(args[0], flags.folderFlags); other != nil { // such as one with a limits file
+				return fail(env, other)
+			}
 			err = fmt.Errorf("%w; %s is a folder of Envoy's limits: for a tenant name a limits file", err, config.Quote(args[0]))
 		}
 		if err != nil {
