@@ -31,6 +31,8 @@ type LimitsSource struct {
 	loaded time.Time
 	failed error // why the last reload failed
 	canary canary
+	// warnings are those about the file that was read last, and added those of them that the one before had not.
+	warnings, added []limit.Problem
 	// rejected is the number of reloads that failed.
 	rejected int64
 }
@@ -62,7 +64,7 @@ func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsS
 	if err != nil {
 		return nil, warnings, err
 	}
-	s.set, s.loaded = set, time.Now()
+	s.set, s.loaded, s.warnings = set, time.Now(), warnings
 	return s, warnings, nil
 }
 
@@ -147,15 +149,17 @@ func (s *LimitsSource) OnChange(apply func(*limit.Set)) {
 func (s *LimitsSource) Reload() error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	next, err := s.parseNext()
+	next, warnings, err := s.parseNext()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.added = nil
 	if err != nil {
 		s.failed = err
 		s.rejected++
 		return err
 	}
 	s.failed, s.loaded = nil, time.Now()
+	s.warnings, s.added = warnings, newWarnings(s.warnings, warnings)
 	s.use(s.canary.next(s.set, next))
 	if s.canary.held != "" {
 		return fmt.Errorf("%s; change the file, or restore that of version %s, which is in use", s.canary.heldBack(), s.set.Version)
@@ -164,12 +168,37 @@ func (s *LimitsSource) Reload() error {
 }
 
 // parseNext reads the file. With a canary the set can be tried beside the one in use.
-func (s *LimitsSource) parseNext() (*limit.Set, error) {
+func (s *LimitsSource) parseNext() (*limit.Set, []limit.Problem, error) {
 	s.mu.Lock()
 	ids := s.canary.ids(s.set) // a trial that ends meanwhile does not change them
 	s.mu.Unlock()
-	next, _, err := s.parse(ids)
-	return next, err
+	return s.parse(ids)
+}
+
+// NewWarnings returns the warnings about the file that the last reload read and the one before had not.
+func (s *LimitsSource) NewWarnings() []limit.Problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.added
+}
+
+// lineNumber matches the places in the text of a warning.
+var lineNumber = regexp.MustCompile(`\bline \d+`)
+
+// newWarnings returns the warnings of after that before has not, wherever they stand.
+func newWarnings(before, after []limit.Problem) (added []limit.Problem) {
+	type warning struct{ field, text string }
+	of := func(p limit.Problem) warning { return warning{p.Field, lineNumber.ReplaceAllString(p.Text, "line")} }
+	known := map[warning]bool{}
+	for _, p := range before {
+		known[of(p)] = true
+	}
+	for _, p := range after {
+		if !known[of(p)] {
+			added = append(added, p)
+		}
+	}
+	return added
 }
 
 // use sets the set in use. The caller holds mu.

@@ -11,14 +11,15 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/examples"
 	"github.com/limitgate/limitgate/internal/run"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // fileSource supplies the limits of a file, or the built-in sample.
 type fileSource struct {
 	*config.LimitsSource
-	path   string // empty for the sample
-	log    *slog.Logger
-	reload <-chan os.Signal
+	settings *config.Settings
+	log      *slog.Logger
+	reload   <-chan os.Signal
 }
 
 // openFile loads the limits file of the settings, or the sample.
@@ -34,22 +35,43 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 		log.Warn("no limits are set: every request is admitted or denied by the built-in sample of limits", "default_plan", source.Set().Plan(""),
 			"advice", "set --limits FILE or --limits dynamodb://TABLE; RL.LIMITS lists the limits of the sample")
 	}
+	f := &fileSource{source, s, log, reload}
+	f.logWarnings(warnings)
+	source.Canary(s.LimitsCanary, s.CanaryThreshold)
+	return f, nil
+}
+
+// mostWarnings bounds the lines about one file: more hide what else the log has.
+const mostWarnings = 20
+
+// logWarnings logs warnings about the limits.
+func (f *fileSource) logWarnings(warnings []limit.Problem) {
+	s, logged := f.settings, 0
 	for _, w := range warnings {
+		if w.Note || w.Redis && !s.UsesRedis() || s.EnvoyAlone() {
+			continue
+		}
+		if logged++; logged > mostWarnings {
+			continue
+		}
 		switch {
-		case w.Note, w.Redis && !s.UsesRedis(), s.EnvoyAlone():
 		case w.Redis && s.Limits == "":
-			log.Info("note about the built-in sample of limits", "field", w.Field, "text", w.Text)
+			f.log.Info("note about the built-in sample of limits", "field", w.Field, "text", w.Text)
 		case w.Redis: // it may well have its AOF
-			log.Info("note about the limits file", "line", w.Line, "field", w.Field, "text", w.Text, "advice", "limitgate doctor --redis ADDRESS says whether this Redis keeps its counters")
+			f.log.Info("note about the limits file", "line", w.Line, "field", w.Field, "text", w.Text, "advice", "limitgate doctor --redis ADDRESS says whether this Redis keeps its counters")
 		case s.Limits == "":
-			log.Warn("warning about the built-in sample of limits", "field", w.Field, "text", w.Text)
+			f.log.Warn("warning about the built-in sample of limits", "field", w.Field, "text", w.Text)
 		default:
-			log.Warn("warning about the limits file", "line", w.Line, "field", w.Field, "text", w.Text)
+			f.log.Warn("warning about the limits file", "line", w.Line, "field", w.Field, "text", w.Text)
 		}
 	}
-	source.Canary(s.LimitsCanary, s.CanaryThreshold)
-	return &fileSource{source, s.Limits, log, reload}, nil
+	if logged > mostWarnings {
+		f.log.Warn("further warnings about the limits file", "left_out", logged-mostWarnings, "advice", "limitgate limits lint FILE has all")
+	}
 }
+
+// LogNewWarnings logs the warnings that came with the last reload.
+func (f *fileSource) LogNewWarnings() { f.logWarnings(f.NewWarnings()) }
 
 // LogsChanges returns false: each change is a reload.
 func (f *fileSource) LogsChanges() bool { return false }
@@ -74,11 +96,11 @@ func (f *fileSource) Close() {}
 
 // Run loads the limits again when their file changes, and on each signal.
 func (f *fileSource) Run(ctx context.Context) error {
-	if f.path == "" {
+	if f.settings.Limits == "" {
 		<-ctx.Done()
 		return nil
 	}
-	w := config.NewWatcher(f.path, func() { _ = reload(f, byFileChange, f.log) })
+	w := config.NewWatcher(f.settings.Limits, func() { _ = reload(f, byFileChange, f.log) })
 	w.Trigger() // in case the file has changed since it was first read
 	return run.All(ctx, w.Run, func(ctx context.Context) error {
 		for {

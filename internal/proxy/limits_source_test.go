@@ -71,6 +71,53 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// TestReloadWarns: a reload logs the warnings about a file that the file before had not, on whatever line, a number of them at most.
+func TestReloadWarns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	var out syncbuffer.Buffer
+	var source *fileSource
+	load := func(comment, shared string) (logged string) {
+		t.Helper()
+		text := strings.Replace(limitsOfRate("10/s"), "rate: 10/s", "rate: 10/s, on_error: open", 1)
+		if err := os.WriteFile(path, []byte(comment+text+"shared:\n"+shared), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := len(out.String())
+		var err error
+		if source == nil {
+			source, err = openFile(&config.Settings{Limits: path}, slog.New(slog.NewTextHandler(&out, nil)), nil)
+		} else {
+			err = reload(source, byClient, source.log)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.String()[before:]
+	}
+	const warning, twice = `msg="warning about the limits file" line=`, "  - {id: a, when: {op: \"GET|POST /x\"}, action: deny}\n"
+	for _, row := range []struct {
+		name, comment, shared string
+		warnings              int
+	}{
+		{"at the start", "", twice, 1},
+		{"the same on another line", "# moved\n", twice + "  - {id: b, when: {op: GET /z}, action: deny}\n", 0},
+		{"a new one", "", twice + "  - {id: all, action: deny}\n", 1},
+		{"none any more", "", "  - {id: b, when: {op: GET /z}, action: deny}\n", 0},
+		{"the first again", "", twice, 1},
+	} {
+		if logged := load(row.comment, row.shared); strings.Count(logged, warning) != row.warnings {
+			t.Errorf("%s: logged %q", row.name, logged)
+		}
+	}
+	many := ""
+	for i := range mostWarnings + 5 {
+		many += fmt.Sprintf("  - {id: l%d, when: {op: \"GET|POST /%d\"}, action: deny}\n", i, i)
+	}
+	if logged := load("", many); strings.Count(logged, warning) != mostWarnings || !strings.Contains(logged, "left_out=5 ") {
+		t.Errorf("many: logged %q", logged)
+	}
+}
+
 // TestLostParts: a file that is cut off has fewer limits, plans or tenants, and a rename, a limit more and a tenant or
 // limit of many that leaves are no loss.
 func TestLostParts(t *testing.T) {
