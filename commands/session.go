@@ -65,7 +65,7 @@ type Options struct {
 	Bypass *bypass.Tokens
 	// LogLevel is the level of the log, which CONFIG SET loglevel changes. Nil means that it is fixed.
 	LogLevel *slog.LevelVar
-	// ShortHold is called with each TTL below half a second, which was meant in seconds in all likelihood. Nil
+	// ShortHold is called with each TTL that was most likely meant in seconds: one below half a second, and such as 600. Nil
 	// means that it is not of interest.
 	ShortHold func(ttl time.Duration)
 	// Settings are values for CONFIG GET, by their names in Redis, in addition to those

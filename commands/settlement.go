@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"strconv"
 	"time"
 
@@ -100,9 +101,12 @@ const ttlErrReply = "ERR ttl must be an integer of milliseconds between 1 and 36
 // shortHold is the duration below which a reservation or a slot hardly outlives the work that it is for.
 const shortHold = time.Second / 2
 
-// noteHold reports the duration of a reservation or a slot if it is short.
+// secondsOfJobs are durations that are short in milliseconds, and in seconds those that people write for jobs: 10 minutes to an hour.
+var secondsOfJobs = []int64{600, 900, 1800, 3600}
+
+// noteHold reports the duration of a reservation or a slot that was most likely meant in seconds.
 func (h *Handler) noteHold(ttl time.Duration) {
-	if ttl < shortHold {
+	if ttl < shortHold || slices.Contains(secondsOfJobs, ttl.Milliseconds()) {
 		h.opts.ShortHold(ttl)
 	}
 }

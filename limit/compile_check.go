@@ -234,12 +234,19 @@ func (c *compiler) warnMissing(l *Limit, optional string) bool {
 	if l.Plan == "" {
 		return false
 	}
+	effect := "holds it"
 	for _, other := range c.plans[l.Plan].limits {
-		if other.EnforcedAlways() && other.Action == ActionLimit && len(other.when) == 0 && len(other.by) == 0 {
+		if !other.EnforcedAlways() || other.Action != ActionLimit || other.ID == l.ID {
+			continue
+		}
+		if len(other.when) == 0 && len(other.by) == 0 {
 			return false
 		}
+		if other.Missing != MissingPass || other.optional() == "" {
+			effect = "counts all of these together" // each op by itself, for example
+		}
 	}
-	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s holds it: say missing: deny or missing: share, or missing: pass if that is meant", optional, Quote(l.ID), l.Plan)
+	c.warn(l.Line, "missing", "a request without %s passes %s over, and no other limit of plan %s %s: say missing: deny or missing: share, or missing: pass if that is meant", optional, Quote(l.ID), l.Plan, effect)
 	return true
 }
 

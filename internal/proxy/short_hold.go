@@ -11,6 +11,6 @@ const shortHoldsQuiet = time.Hour
 // warnOfShortHold logs, at most once an hour, that a client asked for a short TTL.
 func (p *Proxy) warnOfShortHold(ttl time.Duration) {
 	if p.shortHolds.Allow() {
-		p.log.Warn("TTL below half a second: it is in milliseconds, as PX of Redis", "ttl_ms", ttl.Milliseconds(), "advice", fmt.Sprintf("after that time a slot is free again and a reservation final; if seconds were meant, send TTL %d", 1000*ttl.Milliseconds()))
+		p.log.Warn("a short TTL: it is in milliseconds, as PX of Redis", "ttl_ms", ttl.Milliseconds(), "advice", fmt.Sprintf("after that time a slot is free again and a reservation final; if seconds were meant, send TTL %d", 1000*ttl.Milliseconds()))
 	}
 }
