@@ -259,8 +259,8 @@ func (r *rules) per(n *yaml.Node, l *imported) (period string, ok bool) {
 			return "", false
 		case isPeriod:
 			period = found
-		case otherPeriod(w) != "":
-			r.remark(n.Line, "%s is not imported: %s is no period here: write %s", l.id, limit.Shorten(w), otherPeriod(w))
+		case noPeriod(w) != "":
+			r.remark(n.Line, "%s is not imported: %s", l.id, noPeriod(w))
 			return "", false
 		case w[0] >= '0' && w[0] <= '9':
 			r.remark(n.Line, "%s is not imported: per %s is neither a period, such as minute or 5m, nor a dimension", l.id, limit.Shorten(w))
@@ -334,6 +334,9 @@ func (r *rules) rate(n *yaml.Node, id, period string) (rate string, ok bool) {
 		switch {
 		case !ok && otherPeriod(own) != "":
 			r.remark(n.Line, "%s is not imported: %s of its rate is no period here: write %s/%s", id, limit.Shorten(own), limit.Shorten(text), otherPeriod(own))
+			return "", false
+		case !ok && rateMeant(text, own) != "":
+			r.remark(n.Line, "%s is not imported: its rate %s", id, rateMeant(text, own))
 			return "", false
 		case !ok:
 			r.remark(n.Line, "%s is not imported: %s of its rate is no period, such as minute, 5m or month", id, limit.Shorten(own))

@@ -49,6 +49,9 @@ func (r *rules) matchOn(name string, line int) {
 	}
 }
 
+// matchNames are the names of match that every request has, or that /check adds.
+var matchNames = []string{"op", "path", "method", "tenant", "ip"}
+
 // match reads which requests a rule counts that counts by some dimensions.
 func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, ok bool) {
 	m := value(n, "match")
@@ -68,6 +71,10 @@ func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, o
 		name, of := word(strings.ToLower(m.Content[i].Value)), resolved(m.Content[i+1])
 		if of.Tag == nullTag {
 			continue // no condition
+		}
+		if near := limit.Nearest(name, matchNames); near != "" && near != name && value(m, near) == nil {
+			r.remark(of.Line, "%s is not imported: match has no %s; did you mean %s?", id, limit.Shorten(m.Content[i].Value), near)
+			return nil, false
 		}
 		if of.Kind != yaml.ScalarNode {
 			r.remark(of.Line, "%s is not imported: %s of match is no text", id, name)
@@ -111,6 +118,10 @@ func (r *rules) pattern(m *yaml.Node, id string) (when []condition, ok bool) {
 	switch text := m.Value; {
 	case text == "*" || text == "" || text == "/*":
 		return nil, true
+	case methodBehind.MatchString(text):
+		path, method, _ := strings.Cut(text, " ")
+		r.remark(m.Line, "%s is not imported: the method of %s stands in front: write %s", id, limit.Shorten(text), limit.Shorten(method+" "+path))
+		return nil, false
 	case strings.HasPrefix(text, "/"):
 		r.matchOn("path", m.Line)
 		return []condition{{"path", text}}, true
@@ -122,12 +133,24 @@ func (r *rules) pattern(m *yaml.Node, id string) (when []condition, ok bool) {
 	}
 }
 
+var (
+	// methodBehind matches a path with a method behind it.
+	methodBehind = regexp.MustCompile(`^/\S* (?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$`)
+	// methodColon matches a method, a colon and a path.
+	methodColon = regexp.MustCompile(`^([A-Z]+): ?(/.*)$`)
+	// noRoute matches a text that has a slash, and neither a method nor the slash of a path.
+	noRoute = regexp.MustCompile(`^[^\s/]+/`)
+)
+
 // op returns the op of a match with a method and a path, as /check sends it, and reports whether it is
 // one.
 func (r *rules) op(m *yaml.Node, id string) (op string, ok bool) {
 	words, path, found := strings.Cut(m.Value, " /")
 	methods := strings.FieldsFunc(words, func(c rune) bool { return c == ' ' || c == ',' || c == '|' })
 	switch {
+	case noRoute.MatchString(m.Value) && !limit.IsMethod(noRoute.FindString(m.Value)[:strings.Index(m.Value, "/")]):
+		r.note(m.Line, "%s: %s is an op without a method and a path that begins with a slash: /check of limitgate serve --http sends none such", id, limit.Shorten(m.Value))
+		return m.Value, true
 	case !found || len(methods) == 0 || slices.ContainsFunc(methods, func(word string) bool { return !limit.IsMethod(word) }):
 		return m.Value, true
 	case len(methods) > 1:
@@ -163,6 +186,10 @@ func (r *rules) isPrefix(m *yaml.Node, id string, isOp bool) bool {
 		r.remark(m.Line, "%s is not imported: %s has a query, without which paths are compared: write %s", id, limit.Shorten(m.Value), limit.Shorten(path))
 		return false
 	}
+	if of := methodColon.FindStringSubmatch(text); of != nil && limit.IsMethod(of[1]) {
+		r.remark(m.Line, "%s is not imported: a blank stands behind the method: write %s", id, limit.Shorten(of[1]+" "+of[2]))
+		return false
+	}
 	if isOp {
 		plain := parameter.ReplaceAllString(text, "")
 		if plain != text {
@@ -188,7 +215,7 @@ func (r *rules) remarkConditions(file []byte) (remarks []Remark) {
 		ids[l.Line] = l.ID
 	}
 	for _, w := range warnings {
-		if id := ids[w.Line]; strings.HasPrefix(w.Field, "when.") && !w.Note && r.lines[id] > 0 {
+		if id := ids[w.Line]; strings.HasPrefix(w.Field, "when.") && (!w.Note || w.Field == "when.op") && r.lines[id] > 0 {
 			remarks = append(remarks, Remark{Line: r.lines[id], Text: id + ": " + w.Text})
 		}
 	}
