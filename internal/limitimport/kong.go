@@ -35,7 +35,7 @@ func Kong(content []byte) (Result, error) {
 	case !known:
 		return Result{}, errNotKong
 	}
-	k := &kong{ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}, several: map[string]bool{}}
+	k := &kong{root: root, ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}, several: map[string]bool{}}
 	for _, read := range []func(){func() { k.readIDs(root, 0) }, func() { k.readRoutes(root) }, func() { k.entity(root, nil, 0) }} {
 		k.entities = 0
 		if read(); k.entities > maxKongEntities {
@@ -43,7 +43,7 @@ func Kong(content []byte) (Result, error) {
 		}
 	}
 	k.addPlugins()
-	if k.plugins == 0 {
+	if k.plugins == 0 && len(k.remarks) == 0 {
 		k.remark(1, "there is no rate-limiting plugin")
 	}
 	return k.result(), nil
@@ -57,6 +57,7 @@ var kongFields = []string{"_format_version", "services", "routes", "consumers", 
 // kong is a configuration that is being read.
 type kong struct {
 	draft
+	root     *yaml.Node
 	plugins  int
 	entities int                  // that were looked at, at most maxKongEntities
 	read     []kongPlugin         // those that are imported
@@ -102,6 +103,7 @@ func (k *kong) entity(n *yaml.Node, scope []condition, depth int) {
 	if plugins := value(n, "plugins"); plugins != nil && plugins.Kind != yaml.SequenceNode {
 		k.remark(plugins.Line, "plugins is no list, which Kong wants: - name: rate-limiting: these are not imported")
 	}
+	k.remarkLists(n)
 	for _, plugin := range items(n, "plugins") {
 		k.plugin(plugin, scope)
 	}

@@ -23,7 +23,10 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	if k.remarkMisplaced(n) || !k.accept(n) {
 		return
 	}
-	config := value(n, "config")
+	config, ok := k.configOf(n)
+	if !ok {
+		return
+	}
 	k.remarkTypos(config)
 	if !slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return isSet(config, w.name) }) {
 		k.remark(n.Line, "a plugin is not imported: its config has none of second, minute, hour, day, month and year")
@@ -35,6 +38,7 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	if !ok {
 		return
 	}
+	k.remarkProtocols(n)
 	rank := kongRank(n, scope)
 	if scope, ok = k.scope(n, config, scope); !ok {
 		return
@@ -122,16 +126,19 @@ func (k *kong) accept(n *yaml.Node) bool {
 	case "rate-limiting-advanced":
 		k.remark(n.Line, "rate-limiting-advanced is not imported, only rate-limiting is: write a limit for each limit and window_size of it%s", advancedRates(value(n, "config")))
 		return false
-	case "response-ratelimiting", "ai-rate-limiting-advanced", "service-protection":
-		k.remark(n.Line, "%s is not imported, only rate-limiting is", scalar(n, "name"))
-		return false
 	default:
-		if name := scalar(n, "name"); nearest(name, []string{"rate-limiting"}) != "" {
+		switch name := scalar(n, "name"); {
+		case nearest(name, []string{"rate-limiting"}) != "":
 			k.remark(n.Line, "a plugin is not imported: there is no plugin %s; did you mean rate-limiting?", limit.Shorten(name))
+		case name == "service-protection" || strings.Contains(strings.ReplaceAll(name, "-", ""), "ratelimit"): // such as response-ratelimiting
+			k.remark(n.Line, "%s is not imported, only rate-limiting is", limit.Shorten(name))
 		}
 		return false
 	}
 	k.plugins++
+	if k.remarkFields(n) {
+		return false
+	}
 	for _, part := range []*yaml.Node{resolved(n), value(n, "config")} {
 		if key := repeated(part); key != nil {
 			k.remark(key.Line, "a plugin is not imported: the field %s stands there twice", limit.Shorten(key.Value))
