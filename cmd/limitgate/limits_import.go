@@ -185,6 +185,9 @@ func readConfiguration(env *environment, path string) ([]byte, error) {
 	if isFolder(path) {
 		return nil, fmt.Errorf("%s %w", config.Quote(path), errFolder)
 	}
+	if strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://") {
+		return nil, fmt.Errorf("%s is a URL: store what it has in a file first, as curl -o FILE URL does", config.Quote(path))
+	}
 	content, err := config.ReadFile(path, most)
 	if bytes.HasPrefix(content, []byte("\x1f\x8b")) {
 		err = fmt.Errorf("%s is a gzip file: unpack it first", config.Quote(path))

@@ -2,6 +2,7 @@ package limitimport
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -16,9 +17,13 @@ import (
 // https://nginx.org/en/docs/http/ngx_http_limit_req_module.html describes them. Locations become
 // conditions on the dimension path. The error is one of the syntax.
 func Nginx(content []byte) (Result, error) {
-	words, unused, err := readNginxFiles(string(content))
+	content, err := withoutMark(content)
 	if err != nil {
 		return Result{}, err
+	}
+	words, unused, err := readNginxFiles(string(content))
+	if err != nil {
+		return Result{}, explainNone(content, err)
 	}
 	if slices.ContainsFunc(words, nginxWord.isOfKubernetes) {
 		return Result{}, errors.New("it is an object of Kubernetes and no nginx.conf: nginx -T prints that of an ingress controller, in its container")
@@ -43,6 +48,8 @@ func Nginx(content []byte) (Result, error) {
 // explainNone returns the error of a content that could not be read, and says what it is if it is none of nginx.
 func explainNone(content []byte, err error) error {
 	switch {
+	case templateMark.Match(content):
+		return fmt.Errorf("%w; %w", err, errNginxTemplate)
 	case !errors.Is(err, errNginxEnd):
 		return err
 	case config.LooksLikeLog(content):
@@ -59,7 +66,7 @@ func explainNone(content []byte, err error) error {
 
 // newNginx returns a configuration without directives.
 func newNginx() *nginx {
-	return &nginx{zones: map[string]*zone{}, maps: map[string]*nginxMap{}, dimensions: map[string]string{}, labels: names{}, taken: names{"path": 1, "host": 1, "server_name": 1, "location": 1}}
+	return &nginx{zones: map[string]*zone{}, maps: map[string]*nginxMap{}, set: map[string]bool{}, dimensions: map[string]string{}, labels: names{}, taken: names{"path": 1, "host": 1, "server_name": 1, "location": 1}}
 }
 
 // limitsFile matches content of a limits file.
@@ -143,6 +150,7 @@ type nginx struct {
 	keyed        []keyed              // what services send for keys
 	serversBy    string               // the dimension of conditions on servers, "" until it is needed
 	maps         map[string]*nginxMap // by the variable
+	set          map[string]bool      // variables that other directives set
 	labels       names                // of locations that no condition on the path can have
 	areas        int                  // of all sites
 	looked       int                  // spots that were looked at
@@ -199,7 +207,7 @@ func (n *nginx) directives(words []nginxWord, depth int) (rest []nginxWord, err 
 		}
 		directive, mark := words[:end], words[end]
 		words = words[end+1:]
-		if err := checkEnd(directive); err != nil {
+		if err := cmp.Or(checkEnd(directive), checkFilledIn(directive)); err != nil {
 			return nil, err
 		}
 		if mark.is("{") {
@@ -232,8 +240,14 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 		n = newNginx()
 	}
 	if len(directive) > 0 {
+		n.remarkMisspelt(directive[0], limitBlocks, otherBlocks)
 		n.enter(directive[0].text)
 		n.context.line = line
+		for _, w := range directive[1:] { // such as that of split_clients
+			if name, found := strings.CutPrefix(w.text, "$"); found {
+				n.set[name] = true
+			}
+		}
 	}
 	switch {
 	case len(directive) > 1 && directive[0].text == "location":

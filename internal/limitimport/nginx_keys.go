@@ -19,11 +19,17 @@ func (n *nginx) key(r *limitRequest, z *zone) bool {
 		n.mappedKey(r, variables[0])
 		return true
 	}
+	if near := nearest(z.key, filledVariables); len(variables) == 0 && near != "" {
+		r.remark("key %s of its zone has no variable, so that all requests share one bucket, as in nginx%s", limit.Shorten(z.key), question("$"+near))
+	}
 	l := &r.limit
 	l.by = []string{}
 	filled, named := literal, 0
 	var sent []string
 	for _, name := range variables {
+		if meant := n.meantVariable(name); meant != "" {
+			r.remark("no map, geo or set has $%s of the key of its zone%s", limit.Shorten(name), question("$"+meant))
+		}
 		dimension := n.dimension(name)
 		if slices.Contains(l.by, dimension) {
 			continue

@@ -34,7 +34,7 @@ func (n *nginx) readLimits() {
 func (n *nginx) read(r *limitRequest) bool {
 	z, mistake := n.zoneOf(r)
 	if mistake != "" {
-		r.leaveOut("%s", mistake)
+		r.leaveOut("%s%s", mistake, r.ofOuter())
 		return false
 	}
 	r.limit = imported{id: r.zone}
@@ -89,6 +89,9 @@ func (n *nginx) zoneOf(r *limitRequest) (z *zone, mistake string) {
 	case r.mistake != "":
 		return nil, r.mistake
 	case z == nil:
+		if n.unread {
+			return nil, "there is no limit_req_zone " + limit.Shorten(r.zone) + " in the files that are read: import what nginx -T prints, which has all files"
+		}
 		if len(known) == 0 {
 			return nil, "there is no limit_req_zone " + limit.Shorten(r.zone) + ": import what nginx -T prints, which has all files"
 		}

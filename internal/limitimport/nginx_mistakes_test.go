@@ -1,0 +1,35 @@
+package limitimport_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/limitgate/limitgate/internal/limitimport"
+)
+
+// TestNginxMistakes: the error of a configuration, or the remarks on it, say what is wrong and what to do.
+func TestNginxMistakes(t *testing.T) {
+	const zone = "limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;"
+	for name, row := range map[string]struct{ content, says, not string }{
+		"mark of its order":     {"\xef\xbb\xbf# limits\nhttp { " + zone + " limit_req zone=a; }", "64 bits", "missing"},
+		"UTF-16":                {"\xff\xfeh\x00t\x00t\x00p\x00", "iconv -f UTF-16", ""},
+		"a template of Helm":    {"http {\n limit_req_zone $binary_remote_addr zone=a:1m rate={{ .Values.rate }}r/s;\n}", "fill it in first", ""},
+		"a template of Jinja":   {"http {\n {% if limit %}\n" + zone + "\n {% endif %}\n}", "fill it in first", ""},
+		"a missing ; alone":     {"http {\n " + strings.TrimSuffix(zone, ";") + "\n}", "; is missing", "template"},
+		"a placeholder":         {"http { server { location ${PREFIX}/ { limit_req zone=a; } } }", "line 1: ${PREFIX} is a placeholder", ""},
+		"a name of a server":    {"http { server { server_name ${HOST}; } }", "${HOST} is a placeholder", ""},
+		"no placeholder":        {"http { " + zone + " server { location ~ ^/a/\\d${x} { limit_req zone=a; } location /$metadata { limit_req zone=a; } } }", "", "placeholder"},
+		"a zone that is unread": {"http { include conf.d/z.conf; " + zone + " server { limit_req zone=a; location /b { limit_req zone=b; } } }", "no limit_req_zone b in the files that are read: import what nginx -T prints, which has all files; no limit_req of an outer block", "the zones are"},
+		"variables of others":   {"http { split_clients $remote_addr $uris { * a; } auth_request_set $hosts x; limit_req_zone $uris zone=a:1m rate=1r/s; limit_req_zone $hosts zone=b:1m rate=1r/s; limit_req zone=a; limit_req zone=b; }", "DIM uris", "did you mean"},
+	} {
+		result, err := limitimport.Nginx([]byte(row.content))
+		text := fmt.Sprint(err)
+		for _, r := range result.Remarks {
+			text += "\n" + r.Text
+		}
+		if !strings.Contains(text, row.says) || row.not != "" && strings.Contains(text, row.not) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
