@@ -52,7 +52,7 @@ func perSecond(rate float64) float64 {
 }
 
 // topCommand replies with a map: the buckets requested most, those that deny most, those of shadow
-// limits that would, the operations requested most, and whether the rates are bounds from below.
+// limits that would, the operations requested most, and whether the rates may be too low.
 func topCommand(_ context.Context, s *Session, args [][]byte) {
 	n, ok := s.listed("rl.top", args)
 	if !ok {

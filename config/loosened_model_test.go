@@ -22,7 +22,7 @@ type drawnFile struct {
 }
 
 // drawnConditions are conditions of limits, some of which are within others.
-var drawnConditions = []string{"", "when: {op: x}", "when: {op: x*}", "when: {ip: 10.0.0.0/8}", "when: {op: x, ip: 10.0.0.0/8}", "when: {region: eu*}"}
+var drawnConditions = []string{"", "when: {op: x}", "when: {op: x*}", "when: {ip: 10.0.0.0/8}", "when: {op: x, ip: 10.0.0.0/8}", "when: {region: eu*}", "when: {region: eu1}"}
 
 // drawnRegions are declarations of the dimension region.
 var drawnRegions = []string{"{}", "{values: [eu1, eu2]}", "{values: [eu1]}", "{values: [eu1, eu2, us]}"}

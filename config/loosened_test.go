@@ -126,8 +126,9 @@ func TestLoosenedPlaces(t *testing.T) {
 		{tenant + strings.Replace(office, "allow", "allow, mode: off", 1), tenant + office, "", "", "plan free: office off -> enforce"},
 		{tenant, tenant + strings.Replace(office, "allow", "allow, mode: shadow", 1), "", "", ""},
 		{tenant + ban, tenant + strings.Replace(ban, "deny", "allow", 1), "", "", "plan free: ban deny -> allow"},
-		{tenant, tenant + heavy, "", "", ""},
-		{tenant, tenant + strings.Replace(replaces, "%s", "50/s", 1), "", "", ""},
+		{tenant, tenant + heavy, "", "", "plan free: heavy (1/s burst 1) counts requests that tenant (100/s burst 100) counted: both together admit more"},
+		{"{id: op, by: [tenant, op], rate: 9/s}", "{id: op, by: [tenant, op], rate: 9/s}{id: pay, by: [tenant, op], when: {op: POST /pay*}, rate: 9/s}", "", "", ""},
+		{tenant, tenant + strings.Replace(replaces, "%s", "50/s", 1), "", "", "plan free: heavy (50/s burst 50) counts requests that tenant (100/s burst 100) counted: both together admit more"},
 		{tenant + ofOp, tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1), "", "", ""},
 		{tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1), tenant + ofOp, "", "", "plan free: op may admit more: replaces none -> tenant; plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100)"},
 		{tenant + ofOp, tenant + "{id: op, by: [tenant, op], action: deny}", "", "", ""},
@@ -185,8 +186,14 @@ func TestLoosenedDeclared(t *testing.T) {
 		}
 		both, one := file("[eu1, eu2]"), file("[eu1]")
 		for i, got := range [][]string{limit.Loosened(both, one, nil), limit.Loosened(one, both, nil)} {
-			if want[i] != "" && strings.Join(got, "; ") != want[i] {
-				t.Errorf("%s, %d: %q, want %s", limits, i, got, want[i])
+			if strings.Join(got, "; ") != want[i] {
+				t.Errorf("%s, %d: %q, want %q", limits, i, got, want[i])
+			}
+		}
+		other := file("[eu1, eu2, us1]") // for which the condition does not hold
+		for i, got := range [][]string{limit.Loosened(both, other, nil), limit.Loosened(other, both, nil)} {
+			if len(got) != 0 {
+				t.Errorf("%s, another value %d: %q", limits, i, got)
 			}
 		}
 	}

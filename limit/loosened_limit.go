@@ -2,7 +2,6 @@ package limit
 
 import (
 	"fmt"
-	"maps"
 	"math/big"
 	"reflect"
 	"slices"
@@ -51,7 +50,7 @@ func otherRequests(was, is *Limit) (text string) {
 func loosenedAllow(was, is *Limit) string {
 	narrower := *is
 	narrower.when = was.when
-	isWithin := is.within(was) && sameDeclared(is.when, was.when)
+	isWithin := is.within(was) && hasDeclared(was.when, is.when)
 	switch {
 	case is.Mode != ModeEnforce && (was.Action == ActionAllow || was.Mode != ModeEnforce):
 		return ""
@@ -93,14 +92,27 @@ func onlyDenies(is, was *Limit) bool {
 func onlyWidens(is, was *Limit) bool {
 	before := *was
 	before.when = is.when
-	return alike(&before, is) && was.within(is) && sameDeclared(is.when, was.when)
+	return alike(&before, is) && was.within(is) && hasDeclared(is.when, was.when)
 }
 
-// sameDeclared reports whether conditions have the same declared values of the dimensions that both have: one holds for no other.
-func sameDeclared(a, b []condition) bool {
-	return !slices.ContainsFunc(a, func(x condition) bool {
-		return slices.ContainsFunc(b, func(y condition) bool { return x.name == y.name && !maps.Equal(x.values, y.values) })
+// hasDeclared reports whether conditions hold for all declared values, of the dimensions that both have, for which others hold.
+func hasDeclared(wide, narrow []condition) bool {
+	return !slices.ContainsFunc(narrow, func(n condition) bool {
+		return slices.ContainsFunc(wide, func(w condition) bool { return w.name == n.name && !w.declares(&n) })
 	})
+}
+
+// declares reports whether the declared values of a condition have those for which another one holds. None are all values.
+func (c *condition) declares(of *condition) bool {
+	if c.values == nil || of.values == nil {
+		return c.values == nil
+	}
+	for value := range of.values {
+		if conditionMatches(of, value) && !c.values[value] {
+			return false
+		}
+	}
+	return true
 }
 
 // onlyCountsBeside reports whether a limit differs from what it was in nothing but that it replaces fewer of all limits, each of which

@@ -64,9 +64,15 @@ func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(
 	if taker.ID == is.ID || !taker.isEnforced() || !was.isEnforced() || !is.isEnforced() || !about(taker, taking, was, is) || !canMeet(taker, was) {
 		return
 	}
-	before := taking.isEnforced() && taking.enforcedIn() >= taker.enforcedIn() && taking.standsFor(was) && (taker.within(taking) || taking.Action == ActionAllow && taker.Action == ActionAllow)
+	before := taking.isEnforced() && taking.enforcedIn() >= taker.enforcedIn() && taking.standsFor(was) && (taker.within(taking) && hasDeclared(taking.when, taker.when) || taking.Action == ActionAllow && taker.Action == ActionAllow)
 	more := taker.admitsMoreThan(was) || was.Action != ActionAllow && c.replaced[taker.ID] // by one that may admit more
-	if before || !taker.standsFor(is) || !more || taker.isNewAllow(taking) && was.Action == ActionLimit {
+	if before || !taker.standsFor(is) || taker.isNewAllow(taking) && was.Action == ActionLimit {
+		return
+	}
+	if !more && taker.countsApart(is) {
+		c.add("%s%s (%s) counts requests that %s (%s) counted: both together admit more", what, taker.ID, taker.Describe(), is.ID, is.Describe())
+	}
+	if !more {
 		return
 	}
 	c.add("%s%s (%s) takes the place of %s (%s)", what, taker.ID, taker.Describe(), is.ID, is.Describe())
@@ -103,6 +109,15 @@ func (l *Limit) standsFor(other *Limit) bool {
 
 // isEnforced reports whether there is a limit, and it is enforced.
 func (l *Limit) isEnforced() bool { return l != nil && l.Mode == ModeEnforce }
+
+// countsApart reports whether l counts requests in a bucket of its own that another limit counts together with others: its conditions
+// are on more than by what it counts.
+func (l *Limit) countsApart(other *Limit) bool {
+	return l.Action == ActionLimit && other.Action == ActionLimit && slices.ContainsFunc(l.when, func(c condition) bool {
+		isBy := slices.ContainsFunc(l.by, func(d dimension) bool { return d.text == c.name }) || c.name == "tenant" && l.byTenant
+		return !isBy && !slices.ContainsFunc(other.when, func(o condition) bool { return o.name == c.name && o.text == c.text })
+	})
+}
 
 // isNewAllow reports whether a limit allows requests that it did not allow as it was: it has a line that says so.
 func (l *Limit) isNewAllow(was *Limit) bool {

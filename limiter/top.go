@@ -68,7 +68,7 @@ type Top struct {
 	// those of shadow limits that would.
 	Hot, Denied, WouldDeny []HotBucket
 	Operations             []HotOperation
-	// AtLeast reports that there are more buckets or operations than topEntries, so that the rates are bounds from below.
+	// AtLeast reports that there are more buckets or operations than topEntries, so that the rates may be too low.
 	AtLeast bool
 }
 

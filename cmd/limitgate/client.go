@@ -73,8 +73,10 @@ func checkAddr(flag, addr, example string) error {
 	_, port, err := net.SplitHostPort(addr)
 	_, badPort := strconv.ParseUint(port, 10, 16)
 	of, isURL := strings.CutPrefix(strings.TrimRight(addr, "/"), "http://")
-	if _, _, err := net.SplitHostPort(of); isURL && err == nil && !strings.ContainsAny(of, "/@") {
-		example = of
+	if _, port, err := net.SplitHostPort(of); isURL && err == nil {
+		if _, bad := strconv.ParseUint(port, 10, 16); bad == nil && !strings.ContainsAny(of, "/@") {
+			example = of
+		}
 	}
 	switch {
 	case addr == "":

@@ -156,7 +156,7 @@ func printTop(w io.Writer, _ []string, reply any) {
 	fmt.Fprintln(w, "operations:")
 	printTable(w, fieldList(reply, "operations"), []string{"per_second", "denied_per_second", "would_deny_per_second", "op"}, "none")
 	if fieldText(reply, "at_least") == "1" {
-		fmt.Fprintln(w, "\nmore buckets or operations have checks than are counted at once: the rates are the least that these can have")
+		fmt.Fprintln(w, "\nmore buckets or operations have checks than are counted at once: the rates are estimates that may be too low")
 	}
 }
 

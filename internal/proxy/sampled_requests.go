@@ -66,10 +66,12 @@ type sampledRequests struct {
 	uses   map[string][]limit.OpUse // by plan
 	ops    map[planOp]limit.OpSpelling
 	slots  map[string]*planSlots            // by plan
-	valued map[string]*planValues           // by plan
+	valued map[string][]*limit.Limit        // those with conditions on dimensions, by plan
 	opsOf  map[string]int                   // the number of ops, by plan
 	needs  map[string]*planNeeds            // by plan
 	lines  map[lineOf]*logthrottle.Throttle // they outlive a set
+	// slotLooks and valueLooks outlive a set, too.
+	slotLooks, valueLooks lookBudget
 }
 
 // lineOf is a mistake of a kind.
@@ -211,7 +213,7 @@ func absentValue(req *limit.Request) (name, value string) {
 func (s *sampledRequests) use(set *limit.Set) {
 	if s.set != set {
 		s.set, s.dims, s.uses, s.ops = set, map[string]string{}, map[string][]limit.OpUse{}, map[planOp]limit.OpSpelling{}
-		s.opsOf, s.needs, s.valued, s.slots = map[string]int{}, map[string]*planNeeds{}, map[string]*planValues{}, map[string]*planSlots{}
+		s.opsOf, s.needs, s.valued, s.slots = map[string]int{}, map[string]*planNeeds{}, map[string][]*limit.Limit{}, map[string]*planSlots{}
 	}
 }
 

@@ -3,24 +3,18 @@ package proxy
 import (
 	"cmp"
 	"strings"
+	"time"
 
-	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/limit"
 )
 
-const (
-	// unmetSlots is how many requests of a plan acquire slots, and none meets a limit of them, before that has a line.
-	unmetSlots = 100
-	// slotLooks bounds the requests of a plan in sampledQuiet that are compared with its limits of slots: each comparison is part of a
-	// decision.
-	slotLooks = 1000
-)
+// unmetSlots is how many requests of a plan that are looked at acquire slots, and none meets a limit of them, before that has a line.
+const unmetSlots = 100
 
 // planSlots counts the requests of a plan that acquire slots.
 type planSlots struct {
 	met   bool // a request has met a limit of slots, or these are too many to compare
 	unmet int  // those that met none before that
-	looks logthrottle.Throttle
 }
 
 // lookAtSlot logs that a request acquires a slot, and no limit bounds how many are held. Secrets may be in its op.
@@ -54,10 +48,10 @@ func (s *sampledRequests) unmetSlotOf(set *limit.Set, req *limit.Request) (of *l
 	case count == nil && len(s.slots) == sampledPlans:
 		return nil, false
 	case count == nil:
-		count = &planSlots{looks: logthrottle.Throttle{Period: sampledQuiet, Lines: slotLooks}}
+		count = new(planSlots)
 		s.slots[plan] = count
 	}
-	if !count.looks.Allow() {
+	if !s.slotLooks.take(time.Now()) {
 		return nil, false
 	}
 	limits, met := set.SlotLimits(req)

@@ -3,25 +3,17 @@ package proxy
 import (
 	"cmp"
 	"slices"
+	"time"
 
-	"github.com/limitgate/limitgate/internal/logthrottle"
 	"github.com/limitgate/limitgate/limit"
 )
 
 const (
-	// comparedValues bounds the limits with conditions on dimensions of a plan whose requests are compared with them, and valueLooks
-	// these requests in sampledQuiet: each comparison is part of a decision.
+	// comparedValues bounds the limits with conditions on dimensions of a plan whose requests are compared with them.
 	comparedValues = 32
-	valueLooks     = 1000
 	// comparedValueBytes bounds the values that are compared.
 	comparedValueBytes = 128
 )
-
-// planValues are the limits of a plan that have conditions on dimensions.
-type planValues struct {
-	limits []*limit.Limit
-	looks  logthrottle.Throttle
-}
 
 // lookAtValues logs the dimensions of a request whose values are other spellings of those of conditions. Secrets may be in the
 // values, and in conditions.
@@ -50,17 +42,16 @@ func (s *sampledRequests) valuesOf(set *limit.Set, req *limit.Request) []*limit.
 	defer s.mu.Unlock()
 	s.use(set)
 	plan := set.Plan(req.Tenant)
-	of := s.valued[plan]
-	if of == nil && len(s.valued) < sampledPlans {
-		of = &planValues{looks: logthrottle.Throttle{Period: sampledQuiet, Lines: valueLooks}}
-		of.limits = slices.DeleteFunc(set.TenantLimits(req.Tenant), func(l *limit.Limit) bool { return !l.HasValues() })
-		if len(of.limits) > comparedValues {
-			of.limits = nil
+	limits, known := s.valued[plan]
+	if !known && len(s.valued) < sampledPlans {
+		limits = slices.DeleteFunc(set.TenantLimits(req.Tenant), func(l *limit.Limit) bool { return !l.HasValues() })
+		if len(limits) > comparedValues {
+			limits = nil
 		}
-		s.valued[plan] = of
+		s.valued[plan] = limits
 	}
-	if of == nil || len(of.limits) == 0 || !of.looks.Allow() {
+	if len(limits) == 0 || !s.valueLooks.take(time.Now()) {
 		return nil
 	}
-	return of.limits
+	return limits
 }

@@ -166,32 +166,6 @@ func (p *Proxy) awaitStore(ctx context.Context) bool {
 	return true
 }
 
-// unreachedReason is the kind of error for which a store is not reached.
-type unreachedReason struct {
-	known  bool
-	logged cluster.ErrorKind // that of the start, or of the last line
-	seen   cluster.ErrorKind // that of the last look
-	quiet  logthrottle.Throttle
-}
-
-// isAnother reports whether an error is to be logged: it is of another kind than the last that was, and of that of the look before. So a
-// store that comes back on its way has no line.
-func (r *unreachedReason) isAnother(err error) bool {
-	if err == nil {
-		return false
-	}
-	kind := cluster.KindOf(err)
-	if !r.known {
-		r.known, r.logged = true, kind
-	}
-	stays := kind == r.seen
-	if r.seen = kind; !stays || kind == r.logged || !r.quiet.Allow() {
-		return false
-	}
-	r.logged = kind
-	return true
-}
-
 // warnOfAddresses logs that some addresses of the store are not used, or may not be. A cluster has nodes at its
 // addresses; one that is none of its own leads to another store.
 func (p *Proxy) warnOfAddresses(ctx context.Context) {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"syscall"
@@ -44,8 +45,8 @@ func TestWarnWithout(t *testing.T) {
 	}
 }
 
-// TestUnreachedReason: an error of another kind than that of the start has a line once it stays, also if it came while lines were held
-// back, and one of another text alone has none.
+// TestUnreachedReason: an error of another cause than that of the start has a line at the second look, also if others came between them or
+// lines were held back, and one of another text alone has none.
 func TestUnreachedReason(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	reason := unreachedReason{quiet: logthrottle.Throttle{Period: unreachedQuiet, Now: func() time.Time { return now }}}
@@ -61,6 +62,15 @@ func TestUnreachedReason(t *testing.T) {
 	}
 	if now = now.Add(unreachedQuiet); !reason.isAnother(loading) || reason.isAnother(loading) {
 		t.Error("not one line after a while")
+	}
+	name := &net.DNSError{Err: "no such host", Name: "redis-1"}
+	now = now.Add(unreachedQuiet)
+	if reason.isAnother(closed) || reason.isAnother(name) || !reason.isAnother(closed) {
+		t.Error("no line about a node that closes connections, beside one without an address")
+	}
+	now = now.Add(unreachedQuiet)
+	if reason.isAnother(io.ErrUnexpectedEOF) || reason.isAnother(io.ErrUnexpectedEOF) || reason.isAnother(name) || !reason.isAnother(name) {
+		t.Error("not one line about a name alone")
 	}
 }
 
