@@ -236,6 +236,22 @@ func includedList(word string) string {
 	return plain(word)
 }
 
+// splitLimit returns the second entry of a list that begins with a limit whose fields are an entry each, or nil.
+func splitLimit(n *yaml.Node) *yaml.Node {
+	alone := func(i int) string { // the name of an entry that has one field
+		if i < len(n.Content) {
+			if item := resolveAlias(n.Content[i]); item.Kind == yaml.MappingNode && len(item.Content) == 2 {
+				return item.Content[0].Value
+			}
+		}
+		return ""
+	}
+	if alone(0) != "id" || alone(1) == "id" || !slices.Contains(limitKeys, alone(1)) {
+		return nil
+	}
+	return n.Content[1]
+}
+
 // limits reads a list of limits.
 func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 	n = resolveAlias(n)
@@ -254,6 +270,10 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 		d.fail(n, field, "%s", cmp.Or(brokenJSON(n.Value), "a list of limits belongs here: lines that begin with - id: NAME"))
 		return nil
 	}
+	if split := splitLimit(n); split != nil {
+		d.fail(split, field, "the fields of one limit stand behind one -: write - in front of its id alone")
+		return nil
+	}
 	var specs []limit.RuleSpec
 	places := d.places[n]
 	for i, item := range n.Content {
@@ -262,6 +282,10 @@ func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 			i = places[i]
 		}
 		at := field + "[" + strconv.Itoa(i) + "]"
+		if field, value, found := strings.Cut(item.Value, "="); found && item.Kind == yaml.ScalarNode && slices.Contains(limitKeys, strings.TrimSpace(field)) {
+			d.fail(item, at, "a colon and a space stand between a name and its value: write %s: %s", strings.TrimSpace(field), plain(strings.TrimSpace(value)))
+			continue
+		}
 		if item.Kind == yaml.ScalarNode && !isNull(item) {
 			d.fail(item, at, "the fields of a limit belong here, - id: NAME and its rate; for the limits of a list write - include: %s", includedList(item.Value))
 			continue

@@ -39,6 +39,9 @@ func explainYAML(content []byte, err error) (line int, message string) {
 	if LooksLikeCode(content) {
 		return 1, ErrCode.Error()
 	}
+	if line, message = oddSpace(content); message != "" {
+		return line, notYAML + message
+	}
 	if hasEquals(content) {
 		return 1, ofEquals
 	}
@@ -296,6 +299,9 @@ func (e *yamlError) noComma() (int, string) {
 		open = '{'
 	}
 	rest, where := strings.TrimSpace(e.rest()), ""
+	if m := nameAtEnd.FindString(strings.TrimSuffix(e.line(e.Mark.Line), e.rest())); m != "" && strings.IndexAny(rest, "[{") == 0 && !strings.HasPrefix(rest, "{{") {
+		return e.Mark.Line, "a space is missing behind the colon: write " + shown(m+" "+rest[:1]+" ...")
+	}
 	if e.ContextMark.Line != e.Mark.Line {
 		where = fmt.Sprintf(" of line %d", e.ContextMark.Line)
 	}
@@ -327,6 +333,9 @@ func (e *yamlError) noComma() (int, string) {
 		shown(rest), closing[open], open, where)
 }
 
+// nameAtEnd matches a name and its colon at the end of a text.
+var nameAtEnd = regexp.MustCompile(`[A-Za-z_][\w.-]*:$`)
+
 // templateBegin and templateEnd match the template of a route up to its first parameter, and from that on.
 var (
 	templateBegin = regexp.MustCompile(`[^\s:,"'\[\]{}][^:,"'\[\]{}]*$`)
@@ -345,6 +354,9 @@ func (e *yamlError) unquotedTemplate() string {
 
 // noValue explains the place where a value is missing.
 func (e *yamlError) noValue() (int, string) {
+	if strings.HasPrefix(strings.TrimSpace(e.line(e.Mark.Line)), "{{") {
+		return e.Mark.Line, ofTemplate
+	}
 	if rest := strings.TrimSpace(e.rest()); rest != "" {
 		before := append(slices.Clone(e.lines[:max(e.Mark.Line-1, 0)]), strings.TrimSuffix(e.line(e.Mark.Line), e.rest()))
 		if line, bracket := openBracket(before); line > 0 && (rest[0] == ']' || rest[0] == '}') && rune(rest[0]) != closing[bracket] {
@@ -371,6 +383,9 @@ func (e *yamlError) badBeginning() (int, string) {
 	rest := e.rest()
 	if rest == "" || rest[0] == '\t' {
 		return e.Mark.Line, indentedByTab
+	}
+	if strings.HasPrefix(rest, "```") {
+		return e.Mark.Line, "``` is a fence of Markdown: remove the line, and the other fence"
 	}
 	return e.Mark.Line, fmt.Sprintf("text that begins with %c needs quotes: \"%s\"", []rune(rest)[0], strings.Trim(shown(strings.TrimRight(rest, " ]},")), "\"`"))
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -88,7 +89,7 @@ func slipOf(line string) string {
 	case strings.Contains(indent, "\t"):
 		return indentedByTab
 	case strings.Trim(indent, " ") != "":
-		return "the line is indented by characters that only look like spaces: write spaces"
+		return indentedOddly
 	case conflictMark.MatchString(text):
 		return "a mark of a merge conflict: keep one of its two sides, and remove the marks"
 	case strings.ContainsRune(text, '\uFF1A') && !strings.Contains(text, ": "):
@@ -105,6 +106,9 @@ func slipOf(line string) string {
 
 // colonMissing describes a line that has no colon behind its name.
 func colonMissing(line string) string {
+	if text := strings.TrimLeft(line, " -"); strings.HasPrefix(text, "{{") || strings.HasPrefix(text, "{%") {
+		return ofTemplate
+	}
 	words := strings.Fields(strings.Replace(strings.TrimLeft(line, " -"), "=", " ", 1))
 	if len(words) == 1 && withoutColon.MatchString(words[0]) {
 		return "a colon is missing behind the name: write " + shown(words[0]+":")
@@ -113,6 +117,31 @@ func colonMissing(line string) string {
 		return "a name and its value belong here: NAME: VALUE"
 	}
 	return "a colon is missing between a name and its value: write " + shown(words[0]+": "+strings.Join(words[1:], " "))
+}
+
+const indentedOddly = "the line is indented by characters that only look like spaces: write spaces"
+
+// oddSpaces match characters that look like a space, or like nothing, where YAML has spaces, and a dash that is none of a list.
+var (
+	oddSpaces = regexp.MustCompile(`^[ -]*[\x{00a0}\x{2007}\x{202f}\x{200b}\x{feff}]|[:,{\[][\x{00a0}\x{2007}\x{202f}\x{200b}\x{feff}]`)
+	oddDash   = regexp.MustCompile(`^\s*([\x{2010}-\x{2015}\x{2212}])\s*\w`)
+)
+
+// oddSpace returns the first line of a file with one of them, and what to write instead, or "".
+func oddSpace(content []byte) (line int, message string) {
+	for n, text := range strings.Split(breaks.Replace(string(bytes.TrimPrefix(content, []byte("\ufeff")))), "\n") {
+		text, _, _ = strings.Cut(text, " #")
+		if slipOf(text) == indentedOddly {
+			return n + 1, indentedOddly
+		}
+		if oddSpaces.MatchString(text) {
+			return n + 1, "a character that only looks like a space, such as a no-break space: write a space in its place"
+		}
+		if m := oddDash.FindStringSubmatch(text); m != nil {
+			return n + 1, m[1] + " is a longer dash: a limit begins with - and a space"
+		}
+	}
+	return 0, ""
 }
 
 // closing has the bracket that closes another one.

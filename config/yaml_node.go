@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -156,6 +157,9 @@ func texts[T any](of func(*T) *[]limit.Text) func(*limitsDecoder, *T, *yaml.Node
 func (d *limitsDecoder) text(to *limit.Text, n *yaml.Node, field string) {
 	n = resolveAlias(n)
 	if problem := notText(n); problem != "" {
+		if n.Kind == yaml.MappingNode && strings.HasSuffix(field, ".rate") && problem != ofTemplate {
+			problem += ": write the number and its period in one, such as rate: 100/m"
+		}
 		d.fail(n, plain(field), "%s", problem)
 		return
 	}
@@ -185,7 +189,7 @@ func notText(n *yaml.Node) string {
 // spaceMissing returns the correction of a name that a value follows without a space, or "".
 func spaceMissing(key, value *yaml.Node) string {
 	if m := withoutSpace.FindStringSubmatch(key.Value); m != nil && isNull(value) {
-		return "a space is missing behind the colon: write " + shown(m[1]+" "+m[2])
+		return "a space is missing behind the colon: write " + shown(m[1]+" "+strings.TrimLeft(m[2], "\u00a0"))
 	}
 	return ""
 }
@@ -237,7 +241,7 @@ const exampleRate = "rate: 1000/s"
 func (d *limitsDecoder) texts(to *[]limit.Text, n *yaml.Node, field string) {
 	n = resolveAlias(n)
 	if n.Kind != yaml.SequenceNode {
-		d.fail(n, plain(field), "a list belongs here: [%s]", cmp.Or(plain(n.Value), "a, b"))
+		d.fail(n, plain(field), "a list belongs here: [%s]", exampleList(n, field))
 		if to != nil && n.Kind == yaml.ScalarNode && !isNull(n) {
 			for word := range strings.SplitSeq(n.Value, ",") { // no second mistake follows of an empty list
 				*to = append(*to, limit.Text{Value: strings.TrimSpace(word), Line: max(n.Line, 1)})
@@ -247,6 +251,10 @@ func (d *limitsDecoder) texts(to *[]limit.Text, n *yaml.Node, field string) {
 	}
 	for _, item := range n.Content {
 		var t limit.Text
+		if other := resolveAlias(item); other.Kind == yaml.SequenceNode && strings.HasSuffix(field, ".by") {
+			d.fail(item, plain(field), "a dimension belongs here, not a list in the list: write %s for the first of them that a request has", plain(alternatives(other)))
+			continue
+		}
 		d.text(&t, item, field)
 		if d.unreadable {
 			return
@@ -255,6 +263,28 @@ func (d *limitsDecoder) texts(to *[]limit.Text, n *yaml.Node, field string) {
 			*to = append(*to, t)
 		}
 	}
+}
+
+// exampleList returns what a list of a field has in the place of a value that is none.
+func exampleList(n *yaml.Node, field string) string {
+	switch {
+	case n.Kind == yaml.ScalarNode && !isNull(n) && n.Value != "":
+		return plain(n.Value)
+	case strings.HasSuffix(field, ".by") && strings.HasPrefix(field, "shared"):
+		return "ip"
+	case strings.HasSuffix(field, ".by"):
+		return "tenant, op"
+	}
+	return "a, b"
+}
+
+// alternatives returns a list of dimensions as by has them in one text.
+func alternatives(n *yaml.Node) string {
+	var names []string
+	for _, item := range n.Content {
+		names = append(names, resolveAlias(item).Value)
+	}
+	return strconv.Quote(strings.Join(names, "|"))
 }
 
 func textOf(n *yaml.Node) limit.Text { return limit.Text{Value: n.Value, Line: max(n.Line, 1)} }

@@ -236,6 +236,9 @@ func (c *compiler) checkDimensionName(name Text, field string) {
 		}
 		if several := strings.Fields(name.Value); len(several) > 1 {
 			between = ", and commas between several: [" + strings.Join(several, ", ") + "]"
+			if either := strings.Split(name.Value, " or "); len(either) == 2 {
+				between = fmt.Sprintf(", and write %q for the first of them that a request has", strings.Join(either, "|"))
+			}
 		}
 		c.fail(name.Line, field, "%s is not a dimension: use letters, digits, dots, dashes and underscores%s", Quote(name.Value), between)
 		return
@@ -349,11 +352,15 @@ func (c *compiler) compileCosts(spec *RuleSpec, l *Limit) {
 	if l.Params.Capacity == 0 {
 		return
 	}
+	raise := "raise the burst"
+	if l.Params.Algorithm != bucket.AlgorithmTokenBucket {
+		raise = "raise COUNT of the rate"
+	}
 	if l.MaxCost > l.Params.Capacity {
-		c.fail(spec.MaxCost.Line, "max_cost", "the limit holds %s, so a cost of %d could never be admitted: raise the burst or lower max_cost", unitsText(l.Params.Capacity), l.MaxCost)
+		c.fail(spec.MaxCost.Line, "max_cost", "the limit holds %s, so a cost of %d could never be admitted: %s or lower max_cost", unitsText(l.Params.Capacity), l.MaxCost, raise)
 	}
 	if l.FixedCost > l.Params.Capacity {
-		c.fail(spec.Cost.Line, "cost", "the limit holds %s, so a cost of %d could never be admitted: raise the burst, or lower cost", unitsText(l.Params.Capacity), l.FixedCost)
+		c.fail(spec.Cost.Line, "cost", "the limit holds %s, so a cost of %d could never be admitted: %s, or lower cost", unitsText(l.Params.Capacity), l.FixedCost, raise)
 	}
 }
 

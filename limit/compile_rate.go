@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -106,7 +107,11 @@ func (c *compiler) compileBurst(spec *RuleSpec, l *Limit) (int64, bool) {
 func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {
 	calendar := l.Rate.Calendar != bucket.NotCalendar
 	if spec.Timezone.Set() && !calendar {
-		c.fail(spec.Timezone.Line, "timezone", "only a rate per day or month has one: remove it")
+		advice := "remove it"
+		if l.Rate.Period == 86400e6 {
+			advice = fmt.Sprintf("write rate: %d/day, as a d is any 24 hours", l.Rate.Count)
+		}
+		c.fail(spec.Timezone.Line, "timezone", "only a rate per day or month of the calendar has one: %s", advice)
 	}
 	if !calendar {
 		return
@@ -128,8 +133,19 @@ func (c *compiler) readZone(spec *RuleSpec) *time.Location {
 	}
 	zone, err := time.LoadLocation(spec.Timezone.Value)
 	if err != nil || spec.Timezone.Value == "Local" || spec.Timezone.Value == "" {
-		c.fail(spec.Timezone.Line, "timezone", "%s is not an IANA time zone: for example Europe/Berlin", Quote(spec.Timezone.Value))
+		c.fail(spec.Timezone.Line, "timezone", "%s is not an IANA time zone: %s", Quote(spec.Timezone.Value), zoneFor(spec.Timezone.Value))
 		return time.UTC
 	}
 	return zone
+}
+
+// zoneFor says what to write in the place of a text that is no time zone.
+func zoneFor(text string) string {
+	switch upper := strings.ToUpper(text); {
+	case upper == "UTC" || upper == "GMT" || upper == "Z":
+		return "write UTC"
+	case strings.HasPrefix(upper, "UTC") || strings.HasPrefix(upper, "GMT") || strings.HasPrefix(text, "+") || strings.HasPrefix(text, "-"):
+		return "an offset has no summer time: write the zone of a place, for example Europe/Berlin"
+	}
+	return "for example Europe/Berlin"
 }

@@ -35,5 +35,12 @@ func percentageFor(text string) string {
 	case err == nil && share >= 1 && share <= 100:
 		return "write " + formatPercentage(int(share*100+0.5))
 	}
+	number, percent := strings.CutSuffix(text, "%")
+	if share, err = strconv.ParseFloat(strings.TrimSpace(number), 64); percent && err == nil && share > 0 && share <= 100 {
+		if parts := int(share * 100); parts > 0 {
+			return "it has two decimals at most, and no blank: write " + formatPercentage(parts)
+		}
+		return "the least is 0.01%"
+	}
 	return "write for example 80%, or 0.5%"
 }

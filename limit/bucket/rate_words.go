@@ -113,9 +113,15 @@ func oddRate(text string) error {
 // otherNumber matches a number with a separator, a fraction, an exponent, or a letter for thousands or millions.
 var otherNumber = regexp.MustCompile(`[0-9][.,_][0-9]|^[0-9]+ ?(?:k|m|mio|million|e[0-9])\b`)
 
+// thousands matches a count that is a whole number, or one with a separator of thousands.
+var thousands = regexp.MustCompile(`^([1-9][0-9]{0,2})\.(000)(/\w+)$`)
+
 // errMeant returns the error for a text in the place of a rate.
 func errMeant(text, meant string) error {
 	if otherNumber.MatchString(text) {
+		if m := thousands.FindStringSubmatch(text); m != nil {
+			return fmt.Errorf("a rate is COUNT/PERIOD, of whole numbers: write %s, or %s%s%s if the . separates thousands", meant, m[1], m[2], m[3])
+		}
 		return fmt.Errorf("a rate is COUNT/PERIOD, of whole numbers: write %s", meant)
 	}
 	return fmt.Errorf("a rate is COUNT/PERIOD: write %s", meant)
