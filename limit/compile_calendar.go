@@ -62,7 +62,7 @@ func (c *compiler) warnCalendar(o *RuleSpec, field string, of, l *Limit) {
 	switch {
 	case of.Rate.Calendar == bucket.CalendarMonth && l.Rate.Calendar != bucket.CalendarMonth:
 		unit = "month"
-	case of.Rate.Calendar == bucket.CalendarDay && l.Rate.Calendar == bucket.NotCalendar && l.Rate.Period < day:
+	case of.Rate.Calendar == bucket.CalendarDay && l.Rate.Calendar == bucket.NotCalendar && l.Rate.Period <= day:
 		unit = "day"
 	}
 	switch {

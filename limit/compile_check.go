@@ -41,6 +41,7 @@ func (c *compiler) checkDefaults() {
 	c.warnPairs()
 	c.warnLeases()
 	c.noteAllows()
+	c.noteUnreached()
 	c.reportUndecided()
 }
 

@@ -114,8 +114,7 @@ func (l *Limit) isEnforced() bool { return l != nil && l.Mode == ModeEnforce }
 // are on more than by what it counts.
 func (l *Limit) countsApart(other *Limit) bool {
 	return l.Action == ActionLimit && other.Action == ActionLimit && slices.ContainsFunc(l.when, func(c condition) bool {
-		isBy := slices.ContainsFunc(l.by, func(d dimension) bool { return d.text == c.name }) || c.name == "tenant" && l.byTenant
-		return !isBy && !slices.ContainsFunc(other.when, func(o condition) bool { return o.name == c.name && o.text == c.text })
+		return !slices.Contains(l.Level(), c.name) && !slices.ContainsFunc(other.when, func(o condition) bool { return o.name == c.name && o.text == c.text })
 	})
 }
 
