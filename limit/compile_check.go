@@ -23,6 +23,8 @@ func (c *compiler) checkDefaults() {
 		if !c.opts.Strict && l.layer != layerOverride {
 			c.addUndecided(l)
 		}
+		c.warnLocal(l)
+		c.warnShare(l)
 		if l.CountsDays() {
 			days = append(days, l)
 		}
@@ -40,6 +42,7 @@ func (c *compiler) checkDefaults() {
 	c.warnPatterns()
 	c.warnPairs()
 	c.warnLeases()
+	c.warnAutoLocal()
 	c.noteAllows()
 	c.noteUnreached()
 	c.reportUndecided()

@@ -88,6 +88,9 @@ func (c *compiler) compileTenant(spec *TenantSpec) {
 	if strings.Contains(spec.Name.Value, "*") {
 		c.warn(spec.Name.Line, field, "it is the tenant of exactly that name: tenants are listed by their full names, and default_plan is the plan of all others")
 	}
+	if spec.Name.Value == "default" {
+		c.note(spec.Name.Line, field, "it is the tenant of exactly that name, and default_plan is the plan of tenants that are not listed")
+	}
 	c.warnBlanks(spec.Name, field)
 	planName := spec.Plan.Value
 	if !spec.Plan.Set() {
