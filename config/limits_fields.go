@@ -252,26 +252,34 @@ func splitLimit(n *yaml.Node) *yaml.Node {
 	return n.Content[1]
 }
 
+// isListOfLimits reports whether a node is a list of limits, and says what it is otherwise.
+func (d *limitsDecoder) isListOfLimits(n *yaml.Node, field string) bool {
+	if inner := valueOf(n, "limits"); inner != nil && n.Kind == yaml.MappingNode {
+		d.fail(n, field, "a list of limits belongs here, without the key limits: lines that begin with - id: NAME")
+		return false
+	}
+	if inner := valueOf(n, includeKey); inner != nil && n.Kind == yaml.MappingNode && len(n.Content) == 2 {
+		d.fail(n, field, "a list of limits belongs here: write - include: %s", plain(inner.Value))
+		return false
+	}
+	if n.Kind != yaml.SequenceNode {
+		d.fail(n, field, "%s", cmp.Or(brokenJSON(n.Value), "a list of limits belongs here: lines that begin with - id: NAME"))
+		return false
+	}
+	if split := splitLimit(n); split != nil {
+		d.fail(split, field, "the fields of one limit stand behind one -: write - in front of its id alone")
+		return false
+	}
+	return true
+}
+
 // limits reads a list of limits.
 func (d *limitsDecoder) limits(n *yaml.Node, field string) []limit.RuleSpec {
 	n = resolveAlias(n)
 	if isNull(n) {
 		return nil
 	}
-	if inner := valueOf(n, "limits"); inner != nil && n.Kind == yaml.MappingNode {
-		d.fail(n, field, "a list of limits belongs here, without the key limits: lines that begin with - id: NAME")
-		return nil
-	}
-	if inner := valueOf(n, includeKey); inner != nil && n.Kind == yaml.MappingNode && len(n.Content) == 2 {
-		d.fail(n, field, "a list of limits belongs here: write - include: %s", plain(inner.Value))
-		return nil
-	}
-	if n.Kind != yaml.SequenceNode {
-		d.fail(n, field, "%s", cmp.Or(brokenJSON(n.Value), "a list of limits belongs here: lines that begin with - id: NAME"))
-		return nil
-	}
-	if split := splitLimit(n); split != nil {
-		d.fail(split, field, "the fields of one limit stand behind one -: write - in front of its id alone")
+	if !d.isListOfLimits(n, field) {
 		return nil
 	}
 	var specs []limit.RuleSpec

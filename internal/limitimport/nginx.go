@@ -243,11 +243,7 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 		n.remarkMisspelt(directive[0], limitBlocks, otherBlocks)
 		n.enter(directive[0].text)
 		n.context.line = line
-		for _, w := range directive[1:] { // such as that of split_clients
-			if name, found := strings.CutPrefix(w.text, "$"); found {
-				n.set[name] = true
-			}
-		}
+		n.noteSet(directive[1:]) // such as that of split_clients
 	}
 	switch {
 	case len(directive) > 1 && directive[0].text == "location":

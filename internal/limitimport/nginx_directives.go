@@ -64,12 +64,19 @@ func (n *nginx) directive(words []nginxWord) {
 		if isLua(words[0].text) {
 			n.remarkOnce(line, ofLua)
 		}
-		for _, w := range words[1:min(len(words), 3)] { // set, auth_request_set, js_set and those of modules
-			if name, found := strings.CutPrefix(w.text, "$"); found && strings.Contains(words[0].text, "set") {
-				n.set[name] = true
-			}
+		if strings.Contains(words[0].text, "set") { // set, auth_request_set, js_set and those of modules
+			n.noteSet(words[1:min(len(words), 3)])
 		}
 		n.remarkMisspelt(words[0], limitDirectives, otherDirectives)
+	}
+}
+
+// noteSet notes variables that a directive sets.
+func (n *nginx) noteSet(words []nginxWord) {
+	for _, w := range words {
+		if name, found := strings.CutPrefix(w.text, "$"); found {
+			n.set[name] = true
+		}
 	}
 }
 
