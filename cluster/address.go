@@ -209,6 +209,8 @@ func Explain(err error) string {
 		return string(refused)
 	case errors.As(err, &name):
 		return "its name is not known here (" + name.Err + "): correct it, or the resolver"
+	case errors.Is(err, syscall.ECONNREFUSED) && errors.Is(err, errToSentinel):
+		return "connection refused: start the Sentinel, or correct the address"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused: start Redis, or correct the address"
 	case isClosed(err):

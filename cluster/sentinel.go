@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,6 +13,9 @@ import (
 	"github.com/limitgate/limitgate/internal/resp"
 )
 
+// errToSentinel is part of the error of a connection to a Sentinel.
+var errToSentinel = errors.New("connect to Sentinel")
+
 // masterOf asks a Sentinel for the address of the master of Options.Sentinel. It logs in only
 // if the Sentinel requires that. See
 // https://redis.io/docs/latest/develop/reference/sentinel-clients/.
@@ -20,7 +24,7 @@ func (o *Options) masterOf(ctx context.Context, sentinel string) (addr string, e
 	defer cancel()
 	conn, err := o.encrypt(ctx, sentinel)
 	if err != nil {
-		return "", fmt.Errorf("connect to Sentinel: %w", err)
+		return "", fmt.Errorf("%w: %w", errToSentinel, err)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()

@@ -132,3 +132,11 @@ func TestSentinelCredentials(t *testing.T) {
 		})
 	}
 }
+
+// TestSentinelRefuses: the error about a Sentinel that is down names that, and no Redis.
+func TestSentinelRefuses(t *testing.T) {
+	_, err := Open(t.Context(), Options{Addrs: []string{"127.0.0.1:1"}, Sentinel: "m", Secret: []byte(strings.Repeat("s", 32))})
+	if want := "127.0.0.1:1: connection refused: start the Sentinel, or correct the address"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -80,6 +80,8 @@ var mistakes = []struct {
 	{args: "--jwt-jwks k --jwt-issuer i --jwt-audience a --jwt-tenant-claim=", want: "flag --jwt-tenant-claim: a token must name a tenant: name the claim, or leave the setting out for tenant_id"},
 
 	// Addresses.
+	{args: "--admin off", want: `flag --admin: "off" is not host:port; write for example 127.0.0.1:9180, or nothing to switch it off`},
+	{file: "serve:\n  listen: 127.0.0.1:1", want: "limitgate.yaml:1: serve: unknown key; settings stand in column 1, without serve: above them"},
 	{args: "--listen 6380", want: `flag --listen: "6380" is not host:port; write for example 127.0.0.1:6380`},
 	{args: "--listen 21060", want: `flag --listen: "21060" is not host:port; write for example 127.0.0.1:21060`},
 	{args: "--listen 99999", want: `flag --listen: "99999" is not host:port; write for example 127.0.0.1:6380`},

@@ -22,7 +22,7 @@ var otherNames = map[string][]string{
 	"--redis-addr": flagOfRedis, "--redis-address": flagOfRedis, "--redis-addresses": flagOfRedis,
 	"--tls": {"--tls-cert", "--redis-tls"}, "--cert": {"--tls-cert", "--redis-tls-cert"}, "--key": {"--tls-key", "--redis-tls-key"}, "--cacert": {"--tls-ca", "--redis-tls-ca"},
 	"--rate": {"--rps"}, "--load": {"--rps"}, "--checks": {"--rps"}, "--checks-per-second": {"--rps"}, "--requests": {"--rps"}, "--peak": {"--peak-rps"},
-	"--timeout": {"--decision-timeout"}, "--verbose": {"--log-level"}, "--debug": {"--log-level"}, "--metrics": {"--admin"}, "--admin": {"--addr"},
+	"--interval": {"--every"}, "--timeout": {"--decision-timeout"}, "--verbose": {"--log-level"}, "--debug": {"--log-level"}, "--metrics": {"--admin"}, "--admin": {"--addr"},
 	"--admin-port": {"--admin"}, "--admin-addr": {"--admin"}, "--metrics-port": {"--admin"}, "--metrics-addr": {"--admin"},
 	"--http-port": {"--http"}, "--http-addr": {"--http"}, "--grpc": {"--rls"}, "--grpc-port": {"--rls"}, "--rls-port": {"--rls"}, "--rls-addr": {"--rls"},
 }

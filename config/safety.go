@@ -81,7 +81,8 @@ func (s *Settings) httpProblems() (all []problem) {
 	case h.Listen == "":
 		all = firstSet("it has no effect without --http: say --http 127.0.0.1:8080",
 			isSet{"http.gateway", h.Gateway != "" && h.Gateway != "auto"}, isSet{"http.tenant_header", h.TenantHeader != ""}, isSet{"http.cost_header", h.CostHeader != ""},
-			isSet{"http.dim_headers", len(h.DimHeaders) > 0}, isSet{"http.trusted_cidrs", len(h.TrustedCIDRs) > 0})
+			isSet{"http.dim_headers", len(h.DimHeaders) > 0}, isSet{"http.trusted_cidrs", len(h.TrustedCIDRs) > 0},
+			isSet{"http.trusted_hops", h.TrustedHops > defaultTrustedHops}, isSet{"http.address_header", h.AddressHeader != "" && h.AddressHeader != defaultAddressHeader})
 	case !strings.HasPrefix(h.Listen, UnixPrefix):
 		all = s.checkListener("http.listen", h.Listen, "let anybody on the network spend quotas")
 	}

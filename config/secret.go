@@ -78,6 +78,13 @@ func ReadPassword(path string) (string, error) {
 	if err == nil && content == "" {
 		err = fmt.Errorf("%s is empty: write the password into it", path)
 	}
+	switch {
+	case err != nil:
+	case strings.HasSuffix(content, "\r"):
+		err = fmt.Errorf("%s ends with a carriage return, as lines of Windows do, which would be part of the password: remove it", path)
+	case strings.Contains(content, "\n"):
+		err = fmt.Errorf("%s has several lines: write the password alone into it", path)
+	}
 	if err != nil {
 		return "", fmt.Errorf("read password: %w", err)
 	}

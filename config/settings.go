@@ -291,10 +291,6 @@ func Load(args, environ []string, readFile func(string) ([]byte, error)) (s *Set
 	}
 	s.WrittenAs = l.writtenAs()
 	s.Warnings = slices.Concat(file.warnings, env.warnings, flags.warnings)
-	if s.UsesRedis() {
-		s.Warnings = append(s.Warnings, PatienceWarnings(s.DecisionTimeout)...)
-	} else if g := l.used[t.named("redis")]; g.source != "default" && g.line == 0 {
-		s.Warnings = append(s.Warnings, g.place+": it is empty, so that the store is the memory of this process: each proxy admits whole limits for itself")
-	}
+	s.Warnings = append(s.Warnings, l.warnings(t, s)...)
 	return s, l.origins(t), rest, nil
 }

@@ -162,6 +162,9 @@ func (f *settingsFile) settingsOf(section string) []string {
 func (f *settingsFile) failUnknownKey(line int, name string) {
 	section, last, nested := strings.Cut(name, ".")
 	switch r, _ := f.table.find((*setting).env, envName, name); {
+	case slices.Contains([]string{"serve", "limitgate", "settings", "config"}, name):
+		f.fail(line, name, "unknown key; settings stand in column 1, without %s: above them", name)
+		return
 	case slices.Contains(documentKeys, name):
 		f.fail(line, name, "unknown key; it is one of a limits file: name that by --limits")
 		return

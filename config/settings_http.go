@@ -146,12 +146,14 @@ func headerName(to *string) value {
 	}}
 }
 
-// noCookie refuses the header Cookie, whose value a client can vary at will.
+// noCookie refuses headers whose values a client can vary at will.
 func noCookie(v value) value {
 	read := v.read
 	v.read = func(text string) error {
-		if strings.EqualFold(text, "Cookie") {
-			return errors.New("clients put anything into Cookie, and each value would be a tenant: name another header, which the gateway sets")
+		for _, header := range []string{"Cookie", "User-Agent", "Referer"} {
+			if strings.EqualFold(text, header) {
+				return fmt.Errorf("clients put anything into %s, and each value would be a tenant: name another header, which the gateway sets", header)
+			}
 		}
 		return read(text)
 	}
@@ -177,6 +179,8 @@ func dimHeaders(to *[]DimHeader) value {
 			}
 			dim, header, _ := strings.Cut(strings.TrimSpace(item), "=")
 			switch {
+			case isHeaderFirst(dim, header):
+				return fmt.Errorf("%s has the header in front; write %s=%s", Quote(item), plain(header), plain(dim))
 			case limit.CheckName(dim) != nil || !isHeaderName(header):
 				return fmt.Errorf("%s is not DIM=HEADER; write for example user=X-User-Id", Quote(item))
 			case limit.ReservedDim(dim):

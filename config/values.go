@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -179,7 +180,11 @@ func optional(v value, to *string) value {
 			*to = ""
 			return nil
 		}
-		return read(text)
+		err := read(text)
+		if err != nil && slices.Contains([]string{"off", "none", "no", "false", "disabled"}, strings.ToLower(text)) {
+			return fmt.Errorf("%w, or nothing to switch it off", err)
+		}
+		return err
 	}
 	return v
 }
@@ -247,6 +252,9 @@ func checkAddress(text string, least int, usual string) error {
 	}
 	if strings.Contains(text, "://") {
 		return fmt.Errorf("%s is a URL; write host:port alone, for example 127.0.0.1:%s", Quote(text), usual)
+	}
+	if addr, _, found := strings.Cut(text, "/"); found && !strings.HasPrefix(text, "unix:") && checkAddress(addr, least, usual) == nil {
+		return fmt.Errorf("%s has a path; write host:port alone: %s", Quote(text), plain(addr))
 	}
 	if strings.HasPrefix(text, "unix:") || strings.ContainsAny(text, `/\`) || strings.HasPrefix(text, "@") {
 		return fmt.Errorf("%s looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:%s", Quote(text), usual)

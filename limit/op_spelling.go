@@ -76,15 +76,22 @@ func SpellingOf(op string, uses []OpUse) (s OpSpelling, found bool) {
 	if s, found = sent.instanceOf(uses); found {
 		return s, true
 	}
-	counted, held := false, false
+	counted, held, decided, byQuery := false, false, false, false
 	for _, use := range uses {
 		text, isPrefix := strings.CutSuffix(use.Pattern, "*")
 		switch holds := isPrefix && strings.HasPrefix(op, text); {
 		case holds && !isCatchAll(text):
-			return OpSpelling{}, false
+			decided, byQuery = true, byQuery || use.Counts && sent.hasQuery && sent.method != "" && !strings.Contains(text, "?")
 		case holds, use.Pattern == "":
 			held, counted = held || holds, counted || use.Counts
 		}
+	}
+	if decided {
+		if byQuery { // a bucket for each
+			route, _, _ := strings.Cut(op, "?")
+			return OpSpelling{Meant: route, Reason: "it has a query"}, true
+		}
+		return s, false
 	}
 	for _, prefixes := range [...]bool{false, true} { // a whole op before the beginning of ops
 		for _, use := range uses {

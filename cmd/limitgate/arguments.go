@@ -35,7 +35,7 @@ func wrongArguments(fs *flag.FlagSet, flags []string, wanted ...string) string {
 	case len(missing) > 0:
 		return missingText(missing)
 	case len(rest) > 0:
-		return config.Quote(rest[0]) + " is one argument too many"
+		return tooMany(fs, rest[0])
 	case table >= 0 && !isTable(fs.Arg(table)):
 		return "the table is the " + []string{"first", "second"}[table] + " one"
 	}
@@ -85,7 +85,26 @@ func missingFlags(fs *flag.FlagSet, wanted int, names ...string) string {
 	case fs.NArg() < wanted:
 		return "an argument is missing"
 	case fs.NArg() > wanted:
-		return config.Quote(fs.Arg(wanted)) + " is one argument too many"
+		return tooMany(fs, fs.Arg(wanted))
+	}
+	return ""
+}
+
+// tooMany returns that an argument is one too many, and that a template without quotes may be the reason.
+func tooMany(fs *flag.FlagSet, arg string) string {
+	text := config.Quote(arg) + " is one argument too many"
+	if slices.ContainsFunc(fs.Args(), func(arg string) bool { return strings.HasPrefix(arg, "{") }) {
+		text += ", as a template that has a blank stands in quotes"
+	}
+	return text
+}
+
+// hostAsHelp returns the word behind -h if it is a host, as -h has it in other programs, or "".
+func hostAsHelp(args []string) string {
+	for i := 0; i+1 < len(args); i++ {
+		if host := args[i+1]; args[i] == "-h" && (host == "localhost" || strings.ContainsAny(host, ".:")) && !isFlag(host) {
+			return host
+		}
 	}
 	return ""
 }

@@ -25,6 +25,13 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 	case errors.Is(err, flag.ErrHelp) && fs.Lookup("addr") == nil && unknownCommand(fs.Name(), args) != "": // not limits TENANT --addr
 		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %[1]s --help lists them\n", fs.Name(), unknownCommand(fs.Name(), args))
 		return exitUsage, true
+	case errors.Is(err, flag.ErrHelp) && fs.Lookup("addr") != nil && hostAsHelp(args) != "":
+		host := hostAsHelp(args)
+		if !strings.Contains(host, ":") {
+			host += ":PORT"
+		}
+		fmt.Fprintf(env.stderr, "limitgate %s: -h is --help; an address is --addr %.64s\n", fs.Name(), host)
+		return exitUsage, true
 	case errors.Is(err, flag.ErrHelp):
 		help()
 		return exitOK, true

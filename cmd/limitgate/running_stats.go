@@ -66,7 +66,7 @@ func runStats(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	if fs.NArg() > 0 {
-		fmt.Fprintf(env.stderr, "limitgate stats: %s is not a flag; limitgate stats --help lists them\n", config.Quote(fs.Arg(0)))
+		fmt.Fprintf(env.stderr, "limitgate stats: %s is not a flag: the time between two lines is --every 5s; limitgate stats --help lists the flags\n", config.Quote(fs.Arg(0)))
 		return exitUsage
 	}
 	client, err := flags.newClient(flags.addr, flags.timeout, 2)

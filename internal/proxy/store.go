@@ -191,7 +191,7 @@ func (p *Proxy) warnWithout(ctx context.Context) {
 	err := p.cluster.Ping(ctx)
 	refusal := cluster.RefusesWrites(err)
 	attrs := []any{"reason", cmp.Or(refusal, "it cannot be reached"), "error", err}
-	if addrs := p.storeOptions.Addrs; refusal == "" && len(addrs) == 1 && cluster.IsNode(addrs[0]) && !p.cluster.IsCluster() {
+	if addrs := p.storeOptions.Addrs; refusal == "" && p.storeOptions.Sentinel == "" && len(addrs) == 1 && cluster.IsNode(addrs[0]) && !p.cluster.IsCluster() {
 		attrs = append(attrs, "advice", cluster.OtherNodes)
 	}
 	p.log.Error("starting without the store, using the backstop until it answers", attrs...)
