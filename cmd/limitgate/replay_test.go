@@ -40,6 +40,35 @@ func TestReplayLacking(t *testing.T) {
 	}
 }
 
+// TestReplayOfProxy: a log with the address of a proxy for all requests is reported, and one with that of a client, or of few requests, is not.
+func TestReplayOfProxy(t *testing.T) {
+	const warning = "all requests have one address of a private network: the log has that of a proxy in front"
+	for name, row := range map[string]struct {
+		first, last string
+		requests    int
+		want        bool
+	}{
+		"a proxy":     {"10.0.0.9", "10.0.0.9", 30, true},
+		"the machine": {"127.0.0.1", "127.0.0.1", 30, true},
+		"few":         {"10.0.0.9", "10.0.0.9", 5, false},
+		"a client":    {"203.0.113.7", "203.0.113.7", 30, false},
+		"two":         {"10.0.0.9", "10.0.0.8", 30, false},
+	} {
+		log := filepath.Join(t.TempDir(), "access.log")
+		line := func(addr string) string {
+			return addr + ` - - [01/Mar/2026:10:00:05 +0000] "GET /a HTTP/1.1" 200 1` + "\n"
+		}
+		if err := os.WriteFile(log, []byte(strings.Repeat(line(row.first), row.requests)+line(row.last)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"replay", "--limits", sampleLimits}, {"limits", "suggest"}} {
+			if _, errs, code := command(append(args, log)...); code != exitOK || strings.Contains(errs, warning) != row.want {
+				t.Errorf("%s, %s: exit %d, %q", name, args, code, errs)
+			}
+		}
+	}
+}
+
 // TestReplayUnmet: a dimension that limits need and no request has is reported, in the report and in its JSON.
 func TestReplayUnmet(t *testing.T) {
 	dir := t.TempDir()

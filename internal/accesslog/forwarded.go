@@ -5,8 +5,13 @@ import (
 	"strings"
 )
 
-// cutHost takes HOST, and the space behind it, off a line. A list of addresses, as X-Forwarded-For has it, is one host.
+// cutHost takes HOST, and the space behind it, off a line. A list of addresses, as X-Forwarded-For has it, is one host, in quotes too.
 func cutHost(s string) (host, rest string, ok bool) {
+	if list, found := strings.CutPrefix(s, `"`); found {
+		if host, rest, ok = strings.Cut(list, `" `); ok && host != "" {
+			return clientOf(host), rest, true
+		}
+	}
 	for at := 0; ; {
 		end := strings.IndexByte(s[at:], ' ')
 		if end < 0 {

@@ -18,12 +18,13 @@ func TestForwarded(t *testing.T) {
 		"203.0.113.51, 100.64.0.3, 0.0.0.0":    "203.0.113.51",
 		"203.0.113.51, ::ffff:10.0.0.5":        "203.0.113.51",
 	} {
-		line := list + ` - joe [17/May/2015:12:00:00 +0000] "GET /a HTTP/1.1" 200 5`
-		e, err := Parse([]byte(line))
-		if err != nil || e.RemoteAddr != want || e.User != "joe" || e.Target != "/a" {
-			t.Errorf("%s: %+v, %v", line, e, err)
+		for _, line := range []string{list, `"` + list + `"`} {
+			line += ` - joe [17/May/2015:12:00:00 +0000] "GET /a HTTP/1.1" 200 5`
+			if e, err := Parse([]byte(line)); err != nil || e.RemoteAddr != want || e.User != "joe" || e.Target != "/a" {
+				t.Errorf("%s: %+v, %v", line, e, err)
+			}
 		}
-		e, err = parseJSON([]byte(`{"time":"2026-03-01T10:00:00Z","x_forwarded_for":"` + list + `","request":"GET /a HTTP/1.1"}`))
+		e, err := parseJSON([]byte(`{"time":"2026-03-01T10:00:00Z","x_forwarded_for":"` + list + `","request":"GET /a HTTP/1.1"}`))
 		if err != nil || e.RemoteAddr != want {
 			t.Errorf("JSON with %s: %+v, %v", list, e, err)
 		}

@@ -57,18 +57,24 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, errors.New("read log: the log is text in UTF-16: want UTF-8 (iconv -f UTF-16 -t UTF-8 makes that)")
 	}
 	text := io.Reader(raw)
-	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+	if bytes.HasPrefix(head, []byte(gzipMagic)) {
 		text, err = gzip.NewReader(raw)
 		if err != nil {
 			return nil, readError(err)
 		}
 	}
 	lines := bufio.NewReaderSize(text, lineBuffer)
+	if twice, _ := lines.Peek(2); string(twice) == gzipMagic { // the first line reports an error of reading
+		return nil, errors.New("read log: the log is compressed with gzip twice: want a plain or a gzip-compressed log, decompress it first")
+	}
 	if isTar(lines) {
 		return nil, errors.New("read log: it is a tar archive: want one log (tar -xOf ARCHIVE writes those in it to standard output)")
 	}
 	return &Reader{source: source, lines: lines}, nil
 }
+
+// gzipMagic begins what gzip has compressed.
+const gzipMagic = "\x1f\x8b"
 
 // isTar reports whether text begins with the header of a file in an archive, of
 // https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html.

@@ -210,6 +210,17 @@ func TestReaderMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// gzipped compresses content.
+func gzipped(t *testing.T, content []byte) io.Reader {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(content); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
 func TestReaderSaysWhyItCannotRead(t *testing.T) {
 	zipped := readSample(t, "sample.log.gz")
 	failing := errors.New("disk on fire")
@@ -228,6 +239,7 @@ func TestReaderSaysWhyItCannotRead(t *testing.T) {
 		{"UTF-16 without a mark", strings.NewReader("1\x002\x00"), "is text in UTF-16"},
 		{"only the magic of gzip", strings.NewReader("\x1f\x8b"), "ends in the middle"},
 		{"not gzip after the magic", strings.NewReader("\x1f\x8b3456789012345"), "not gzip"},
+		{"gzip twice", gzipped(t, zipped), "compressed with gzip twice"},
 		{"gzip cut short", bytes.NewReader(zipped[:len(zipped)-20]), "ends in the middle"},
 		{"junk after gzip", io.MultiReader(bytes.NewReader(zipped), strings.NewReader("more than ten bytes")), "not gzip"},
 		{"failing at once", iotest.ErrReader(failing), "read log: disk on fire"},

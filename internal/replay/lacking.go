@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -25,6 +26,8 @@ type lacking struct {
 	requests, tenant, op, ip int64
 	user, query              int64 // lines without a user, or without a query, whatever the templates
 	dims                     map[string]int64
+	addr                     netip.Addr // of the first request that has one
+	others                   bool       // requests have others
 	// routes has the ops of each route that are paths of it, ops many in all.
 	routes map[string]map[string]bool
 	ops    int
@@ -90,6 +93,22 @@ func countsOpOf(set *limit.Set, ops map[string]bool) bool {
 	return false
 }
 
+// fewRequests is the number of requests up to which one address for all is no sign of a mistake.
+const fewRequests = 20
+
+// addAddr remembers the address of a request.
+func (l *lacking) addAddr(addr netip.Addr) {
+	if !l.addr.IsValid() {
+		l.addr = addr
+	}
+	l.others = l.others || addr != l.addr
+}
+
+// ofProxy reports whether all requests have one address, which no client in the internet has.
+func (l *lacking) ofProxy() bool {
+	return l.requests > fewRequests && !l.others && (l.addr.IsPrivate() || l.addr.IsLoopback())
+}
+
 // addDim counts a line without a value for a dimension.
 func (l *lacking) addDim(name string) {
 	if l.dims == nil {
@@ -115,6 +134,9 @@ func (l *lacking) warn(opts *Options) {
 	}
 	if !opts.Op.HasField() {
 		opts.Warn(fmt.Sprintf("--op %s has no field of the log: all requests have that op; a field stands in braces, such as {method} {path}", opts.Op))
+	}
+	if l.ofProxy() {
+		opts.Warn("all requests have one address of a private network: the log has that of a proxy in front, and limits by ip count all clients as one; nginx takes that of the client by real_ip_header")
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.dims)) {
 		if l.dims[name] == l.requests {

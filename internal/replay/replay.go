@@ -251,6 +251,7 @@ func (s *source) request(e *accesslog.Entry) limit.Request {
 	s.lacking.addOp(req.Op)
 	if addr, err := netip.ParseAddr(e.RemoteAddr); err == nil && addr.Zone() == "" {
 		req.Addr = addr.Unmap()
+		s.lacking.addAddr(req.Addr)
 	} else {
 		s.lacking.ip++
 	}
