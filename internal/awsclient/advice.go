@@ -60,6 +60,8 @@ func Advice(err error) string {
 		return ""
 	case badURL != "":
 		return badURL
+	case badRegion(os.Environ()) != "" && (errors.As(err, new(*net.DNSError)) || isForeign(err)):
+		return badRegion(os.Environ())
 	case errors.As(err, new(*net.DNSError)):
 		return adviceHost
 	case errors.Is(err, io.EOF):
@@ -111,6 +113,24 @@ func badEndpoint(environ []string) string {
 			meant = "for example http://127.0.0.1:8000"
 		}
 		return fmt.Sprintf(adviceURL, name, meant)
+	}
+	return ""
+}
+
+// regionName matches the names of regions, https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-regions.html.
+var regionName = regexp.MustCompile(`^[a-z]{2}(-[a-z]+){1,3}-[0-9]{1,2}$`)
+
+// badRegion returns advice about a variable that is meant to have a region and does not, or "".
+func badRegion(environ []string) string {
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
+		for _, v := range environ {
+			if text, found := strings.CutPrefix(v, name+"="); found && text != "" {
+				if regionName.MatchString(text) {
+					return ""
+				}
+				return fmt.Sprintf("%s is %.32q, which is no region: write for example eu-central-1", name, text)
+			}
+		}
 	}
 	return ""
 }

@@ -17,6 +17,7 @@ import (
 // TestAdvice: refusals that concern credentials have advice in both families of codes,
 // others have none.
 func TestAdvice(t *testing.T) {
+	t.Setenv("AWS_REGION", "eu-central-1")
 	for code, want := range map[string]string{
 		"ExpiredTokenException": adviceExpired, "ExpiredToken": adviceExpired, "UnrecognizedClientException": adviceKey, "InvalidClientTokenId": adviceKey,
 		"AccessDeniedException": adviceDenied, "AuthorizationError": adviceDenied, "ValidationException": "",
@@ -48,6 +49,29 @@ func TestAdvice(t *testing.T) {
 	}
 	if got := Advice(errors.New("no such file")) + Advice(nil); got != "" {
 		t.Errorf("of what has nothing to do with AWS: %q", got)
+	}
+}
+
+// TestAdviceRegion: a region that is none is named, the one that counts first, where the host or the answer may be wrong because of it.
+func TestAdviceRegion(t *testing.T) {
+	const text = "AWS_REGION is \"eu-central1\", which is no region: write for example eu-central-1"
+	for _, row := range []struct{ environ, want string }{
+		{"AWS_REGION=eu-central1", text},
+		{"AWS_DEFAULT_REGION=frankfurt AWS_REGION=eu-central1", text},
+		{"AWS_DEFAULT_REGION=frankfurt", "AWS_DEFAULT_REGION is \"frankfurt\", which is no region: write for example eu-central-1"},
+		{"AWS_DEFAULT_REGION=frankfurt AWS_REGION=us-gov-west-1", ""},
+		{"AWS_REGION= AWS_PROFILE=x", ""},
+	} {
+		if got := badRegion(strings.Fields(row.environ)); got != row.want {
+			t.Errorf("%s: %q", row.environ, got)
+		}
+	}
+	t.Setenv("AWS_REGION", "eu-central1")
+	if got := Advice(&smithy.OperationError{ServiceID: "DynamoDB", Err: &net.DNSError{IsNotFound: true}}); got != text {
+		t.Errorf("of a host: %q", got)
+	}
+	if got := Advice(&smithy.OperationError{ServiceID: "DynamoDB", Err: &smithy.GenericAPIError{Code: "ExpiredToken"}}); got != adviceExpired {
+		t.Errorf("of a refusal: %q", got)
 	}
 }
 
