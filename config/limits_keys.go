@@ -10,10 +10,10 @@ import (
 // otherKeys are keys of other limiters as folded returns them, with what to write in the place of them in a limit.
 var otherKeys = map[string]string{
 	"maxburst":   "write burst, which is max_burst + 1", // of redis-cell
-	"bucketsize": "write burst", "burstsize": "write burst", "burstcapacity": "write burst",
+	"burstlimit": "write burst", "bucketsize": "write burst", "burstsize": "write burst", "burstcapacity": "write burst",
 	"limit": rateKey, "requests": rateKey, "max": rateKey, "maxrequests": rateKey, "points": rateKey, "permits": rateKey, "limitforperiod": rateKey, "count": rateKey, "quota": rateKey, "capacity": rateKey,
 	"window": rateKey, "windowms": rateKey, "windowseconds": rateKey, "windowsize": rateKey, "limitrefreshperiod": rateKey, "period": rateKey, "interval": rateKey, "per": rateKey, "duration": rateKey, "unit": rateKey, "requestsperunit": rateKey,
-	"rps": rateKey, "qps": rateKey, "rpm": rateKey, "rph": rateKey, "ratelimit": rateKey, "tokens": rateKey, "refill": rateKey, "refillrate": rateKey,
+	"rps": rateKey, "qps": rateKey, "rpm": rateKey, "rph": rateKey, "ratelimit": rateKey, "tokens": rateKey, "limiter": rateKey, "second": rateKey, "minute": rateKey, "hour": rateKey, "day": rateKey, "month": rateKey, "refill": rateKey, "refillrate": rateKey,
 	"failopen":        "write on_error: open, or on_error: closed in the place of false",
 	"failclosed":      "write on_error: closed, or on_error: open in the place of false",
 	"failuremodedeny": "write on_error: closed, or on_error: open in the place of false",
@@ -23,8 +23,8 @@ var otherKeys = map[string]string{
 	"user": userKey, "users": userKey,
 	"priority": priorityKey, "order": priorityKey, "weight": priorityKey,
 	"key": byKey, "keys": byKey, "groupby": byKey, "dimensions": byKey, "descriptors": byKey, "pertenant": byKey, "scope": byKey, "limitby": byKey, "peruser": byKey, "perip": byKey,
-	"path": whenKey, "paths": whenKey, "route": whenKey, "url": whenKey, "endpoint": whenKey, "match": whenKey, "op": whenKey, "ops": whenKey, "method": whenKey,
-	"name": "write id: NAME", "dryrun": "write mode: shadow", "shadow": "write mode: shadow", "enabled": "write mode: enforce or mode: off",
+	"path": whenKey, "paths": whenKey, "route": whenKey, "url": whenKey, "endpoint": whenKey, "match": whenKey, "op": whenKey, "ops": whenKey, "method": whenKey, "methods": whenKey,
+	"name": "write id: NAME", "dryrun": "write mode: shadow", "shadow": "write mode: shadow", "shadowmode": "write mode: shadow", "enabled": "write mode: enforce or mode: off",
 	"hash":          "write dimensions: {NAME: {hash: true}} at the beginning of the file, for a dimension that limits count by",
 	"maxconcurrent": slotsKey, "concurrency": slotsKey, "concurrent": slotsKey, "maxconcurrency": slotsKey, "maxinflight": slotsKey, "inflight": slotsKey,
 	"algo": algorithmKey, "type": algorithmKey, "strategy": algorithmKey, "policy": algorithmKey, "kind": algorithmKey,

@@ -68,6 +68,11 @@ func hasRate(n *yaml.Node) bool {
 	return rate != nil && limit.IsRate(resolveAlias(rate).Value)
 }
 
+// hasRefill reports whether a limit has a rate, or that of a bucket of other limiters, beside its capacity.
+func hasRefill(n *yaml.Node) bool {
+	return hasRate(n) || slices.ContainsFunc([]string{"refill", "refill_rate", "refillRate"}, func(key string) bool { return hasKey(resolveAlias(n), key) })
+}
+
 // hasOtherRate reports whether a limit has a key of other limiters in the place of its rate or its slots.
 func hasOtherRate(n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {

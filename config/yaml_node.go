@@ -42,6 +42,8 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "unknown key; write algorithm: concurrency and %s", meantSlots(value))
 		case ofLimit && key.Value == "per" && hasRate(n) && isDimension(value):
 			d.fail(key, plain(field), "unknown key; write by: [%s]", resolveAlias(value).Value)
+		case ofLimit && folded(key.Value) == "capacity" && hasRefill(n):
+			d.fail(key, plain(field), "unknown key; write burst: %s", plain(resolveAlias(value).Value))
 		case ofLimit && otherKeys[folded(key.Value)] == rateKey && hasRate(n):
 			d.fail(key, plain(field), "unknown key; leave it out, as rate has the number and its period, and burst the size of the bucket, or write another limit")
 		case ofLimit && otherKeys[folded(key.Value)] == rateKey && meant() != "":

@@ -275,8 +275,14 @@ func (c *compiler) checkReplaced(p *plan, spec *RuleSpec, id Text) {
 	finer, coarser := withID(p.limits, spec.ID.Value), withID(p.limits, id.Value)
 	switch {
 	case coarser == nil:
-		c.fail(id.Line, "replaces", "%s", p.noLimit(id.Value))
+		shared := ""
+		if withID(c.shared, id.Value) != nil {
+			shared = "; a limit of a plan cannot replace the shared one of that name: shared limits count for all plans"
+		}
+		c.fail(id.Line, "replaces", "%s%s", p.noLimit(id.Value), shared)
 	case finer == nil || finer.broken || coarser.broken:
+	case finer == coarser:
+		c.fail(id.Line, "replaces", "%s is the limit itself: remove it, or name the limit whose place it takes", Quote(id.Value))
 	case takesPlace(finer, coarser):
 	case finer.everyLevel:
 		c.fail(id.Line, "replaces", "%s has no by, and lifts the limits of every level and group anyway: remove replaces", Quote(finer.ID))

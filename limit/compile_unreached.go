@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/limitgate/limitgate/limit/bucket"
@@ -27,7 +28,11 @@ func (c *compiler) noteUnreached() {
 				return
 			}
 			if other != l && !overridden[[2]string{other.Plan, other.ID}] && other.mayBeUnreached() && other.deniesBefore(l) && !c.isTaken(other, l) {
-				c.note(l.Line, "rate", "%s (%s) never denies: %s (%s) counts its requests too, and denies before it: say replaces: [%s] in %[1]s if its requests are to have more", Quote(l.ID), l.Describe(), Quote(other.ID), other.Describe(), other.ID)
+				advice := "leave it out, or raise " + Quote(other.ID)
+				if l.Plan != "" && l.Plan == other.Plan && isFiner(l.Level(), other.Level()) { // as checkReplaced wants it
+					advice = fmt.Sprintf("say replaces: [%s] in %s if its requests are to have more", other.ID, Quote(l.ID))
+				}
+				c.note(l.Line, "rate", "%s (%s) never denies: %s (%s) counts its requests too, and denies before it: %s", Quote(l.ID), l.Describe(), Quote(other.ID), other.Describe(), advice)
 				break
 			}
 		}
