@@ -21,11 +21,11 @@ func (l *loading) warnings(t settings, s *Settings) (all []string) {
 	} else if g := l.used[t.named("redis")]; g.source != "default" && g.line == 0 {
 		all = append(all, g.place+": it is empty, so that the store is the memory of this process: each proxy admits whole limits for itself")
 	} else if n := s.Instances.Count; s.Instances.Source == InstancesStatic && n > 1 {
-		all = append(all, fmt.Sprintf("--instances %d: without --redis the store is the memory of this process, so that each proxy admits whole limits for itself", n))
+		all = append(all, fmt.Sprintf("--instances %d: without --redis the store is the memory of this process, so that each proxy admits whole limits for itself, but for those of store: local", n))
 	}
 	for _, e := range emptyEffects {
 		g := l.used[t.named(e.name)]
-		if g.source == "default" || g.line > 0 || g.text != "" || e.name == "limits" && s.UsesRedis() { // which has a line of its own
+		if g.source == "default" || g.line > 0 || g.text != "" || e.name == "limits" && (s.UsesRedis() || s.EnvoyAlone()) || e.name == "users" && s.NeedsAuth() { // limits beside a Redis have a line of their own
 			continue
 		}
 		all = append(all, g.place+": it is empty, so that "+e.effect)
@@ -59,6 +59,5 @@ func (s *Settings) prefixWarnings() (all []string) {
 
 // isHeaderFirst reports whether a dimension and its header stand the wrong way round, as X-User-Id=user.
 func isHeaderFirst(dim, header string) bool {
-	isHeader := func(text string) bool { return strings.HasPrefix(strings.ToLower(text), "x-") }
-	return isHeader(dim) && !isHeader(header) && !strings.Contains(header, "-")
+	return strings.HasPrefix(strings.ToLower(dim), "x-") && header == strings.ToLower(header) && !strings.Contains(header, "-")
 }

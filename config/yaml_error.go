@@ -39,7 +39,7 @@ func explainYAML(content []byte, err error) (line int, message string) {
 	if LooksLikeCode(content) {
 		return 1, ErrCode.Error()
 	}
-	if line, message = oddSpace(content); message != "" {
+	if line, message = oddSpace(content, err); message != "" {
 		return line, notYAML + message
 	}
 	if hasEquals(content) {

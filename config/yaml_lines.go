@@ -2,10 +2,13 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // breaks makes the line ends of YAML those of Go.
@@ -127,22 +130,32 @@ var (
 	oddDash   = regexp.MustCompile(`^\s*([\x{2010}-\x{2015}\x{2212}])\s*\w`)
 )
 
-// oddSpace returns the first line of a file with one of them, and what to write instead, or "".
-func oddSpace(content []byte) (line int, message string) {
-	for n, text := range strings.Split(breaks.Replace(string(bytes.TrimPrefix(content, []byte("\ufeff")))), "\n") {
-		text, _, _ = strings.Cut(text, " #")
-		if slipOf(text) == indentedOddly {
-			return n + 1, indentedOddly
+// oddSpace returns the line of an error of the parser, or of one that is next to it, that has one of them, and what to write instead, or "".
+func oddSpace(content []byte, err error) (line int, message string) {
+	load, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok {
+		return 0, ""
+	}
+	lines := yamlLines(bytes.TrimPrefix(content, []byte("\ufeff")), max(load.Mark.Line, load.ContextMark.Line))
+	for _, line := range []int{load.ContextMark.Line, load.Mark.Line - 1, load.Mark.Line} {
+		if line < 1 || line > len(lines) {
+			continue
 		}
-		if oddSpaces.MatchString(text) {
-			return n + 1, "a character that only looks like a space, such as a no-break space: write a space in its place"
-		}
-		if m := oddDash.FindStringSubmatch(text); m != nil {
-			return n + 1, m[1] + " is a longer dash: a limit begins with - and a space"
+		text, _, _ := strings.Cut(quotedText.ReplaceAllString(lines[line-1], "x"), "#")
+		switch m := oddDash.FindStringSubmatch(text); {
+		case slipOf(text) == indentedOddly:
+			return line, indentedOddly
+		case oddSpaces.MatchString(text):
+			return line, "a character that only looks like a space, such as a no-break space: write a space in its place"
+		case m != nil:
+			return line, m[1] + " is a longer dash: a limit begins with - and a space"
 		}
 	}
 	return 0, ""
 }
+
+// quotedText matches text in quotes.
+var quotedText = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 
 // closing has the bracket that closes another one.
 var closing = map[rune]rune{'[': ']', '{': '}'}

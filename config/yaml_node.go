@@ -254,7 +254,7 @@ func (d *limitsDecoder) texts(to *[]limit.Text, n *yaml.Node, field string) {
 	for _, item := range n.Content {
 		var t limit.Text
 		if other := resolveAlias(item); other.Kind == yaml.SequenceNode && strings.HasSuffix(field, ".by") {
-			d.fail(item, plain(field), "a dimension belongs here, not a list in the list: write %s for the first of them that a request has", plain(alternatives(other)))
+			d.fail(item, plain(field), "a dimension belongs here, not a list in the list: %s", insteadOfList(other))
 			continue
 		}
 		d.text(&t, item, field)
@@ -280,13 +280,16 @@ func exampleList(n *yaml.Node, field string) string {
 	return "a, b"
 }
 
-// alternatives returns a list of dimensions as by has them in one text.
-func alternatives(n *yaml.Node) string {
+// insteadOfList says what to write in the place of a list of dimensions in the list of by. The tenant is always there.
+func insteadOfList(n *yaml.Node) string {
 	var names []string
 	for _, item := range n.Content {
 		names = append(names, resolveAlias(item).Value)
 	}
-	return strconv.Quote(strings.Join(names, "|"))
+	if slices.Contains(names, "tenant") || len(names) < 2 {
+		return "write " + plain(strings.Join(names, ", ")) + " without brackets around"
+	}
+	return "write " + plain(strconv.Quote(strings.Join(names, "|"))) + " for the first of them that a request has"
 }
 
 func textOf(n *yaml.Node) limit.Text { return limit.Text{Value: n.Value, Line: max(n.Line, 1)} }

@@ -183,7 +183,7 @@ func (c *compiler) compileDimensions() {
 				values = map[string]bool{}
 			}
 			values[v.Value] = true
-			c.warnDeclared(spec.Name, v)
+			c.warnDeclared(spec.Name, v, len(spec.Values) == 1)
 		}
 		c.dimensions[spec.Name.Value] = values
 		c.compileHash(&spec)

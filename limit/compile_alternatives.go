@@ -21,10 +21,9 @@ var (
 	severalOps = regexp.MustCompile(`^((?:[A-Za-z]+ )?/[^|,;]*?)\s*(?:[|,;]|\sor\s)\s*((?:[A-Za-z]+ )?/[^|,;]*)`)
 	// severalNames matches short values that a mark separates.
 	severalNames = regexp.MustCompile(`^[\w.-]{1,32}(\s*[|,]\s*[\w.-]{1,32})+$`)
-	// severalWords matches the same with short words alone.
-	severalWords = regexp.MustCompile(`^[a-z]{1,16}(\s*\|\s*[a-z]{1,16})+$`)
-	// negation matches a value that is excepted.
-	negation = regexp.MustCompile(`^(?:!=?\s*|(?i:not)\s+)(.+)$`)
+	// negation matches a value that is excepted, and negatedOp an op.
+	negation  = regexp.MustCompile(`^!=?\s*(.+)$`)
+	negatedOp = regexp.MustCompile(`^(?i:not)\s+(.+)$`)
 	// inQuotes matches a value in quotes of its own.
 	inQuotes = regexp.MustCompile(`^(?:"([^"]+)"|'([^']+)')$`)
 )
@@ -98,7 +97,11 @@ func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
 	if dim == "tenant" && lists(pattern) {
 		return ""
 	}
-	if m := negation.FindStringSubmatch(pattern); m != nil {
+	m := negation.FindStringSubmatch(pattern)
+	if m == nil && dim == "op" {
+		m = negatedOp.FindStringSubmatch(pattern)
+	}
+	if m != nil {
 		return "a condition cannot say not: write a limit for all, and a more specific one, or one with action: allow, for " + Quote(m[1])
 	}
 	if m := inQuotes.FindStringSubmatch(pattern); m != nil {
@@ -121,7 +124,7 @@ func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
 	}
 	values := splitValues(pattern)
 	switch {
-	case dim == "user" && !strings.Contains(pattern, ",") && !severalWords.MatchString(pattern): // providers of identities write auth0|123
+	case dim == "user" && !strings.Contains(pattern, ","): // providers of identities write auth0|123
 		return ""
 	case dim == "tenant" && !strings.Contains(pattern, ",") && !slices.ContainsFunc(values, lists):
 		return ""
@@ -129,13 +132,13 @@ func notOneValue(dim, pattern string, lists func(tenant string) bool) string {
 	return forEach(dim, values[0], values[1])
 }
 
-// warnDeclared warns of a declared value that is most likely meant as several.
-func (c *compiler) warnDeclared(dim, value Text) {
+// warnDeclared warns of a declared value that is most likely meant as several. IsAlone reports that the dimension has no other one.
+func (c *compiler) warnDeclared(dim, value Text, isAlone bool) {
 	switch {
 	case strings.HasSuffix(value.Value, "*"):
 		c.warn(value.Line, "dimensions."+dim.Value, "%s is the value %[1]s alone, as values are exact: write each that begins so, or leave values out", Quote(value.Value))
-	case strings.Contains(value.Value, ",") && severalNames.MatchString(value.Value):
-		c.warn(value.Line, "dimensions."+dim.Value, "%s is one value: write [%s] without quotes around them all", Quote(value.Value), strings.Join(splitValues(value.Value), ", "))
+	case isAlone && strings.Contains(value.Value, ",") && severalNames.MatchString(value.Value): // others may be such as "Berlin,DE"
+		c.note(value.Line, "dimensions."+dim.Value, "%s is one value: write [%s] if several are meant", Quote(value.Value), strings.Join(splitValues(value.Value), ", "))
 	}
 }
 

@@ -243,7 +243,7 @@ func (c *compiler) warnMissing(l *Limit, optional string) bool {
 		if !other.EnforcedAlways() || other.Action != ActionLimit || other.ID == l.ID {
 			continue
 		}
-		if len(other.when) == 0 && len(other.by) == 0 {
+		if len(other.when) == 0 && (len(other.by) == 0 || other.Missing != MissingPass && l.hasLevelOf(other)) { // these share its bucket, or are denied
 			return false
 		}
 		if other.Missing != MissingPass || other.optional() == "" {

@@ -292,7 +292,11 @@ func (c *compiler) compileWhen(spec *RuleSpec, l *Limit) {
 			c.warn(w.Pattern.Line, field, "%s looks like a regular expression, and is compared as text: a pattern is an exact value, or a prefix followed by one *", Quote(w.Pattern.Value))
 		}
 		if cond.kind == propertyIP && cond.exact && strings.HasSuffix(w.Pattern.Value, ".0.0") {
-			c.note(w.Pattern.Line, field, "%s is one address: a block has its bits behind it, such as %[1]s/16", w.Pattern.Value)
+			bits := 16
+			if w.Pattern.Value == "0.0.0.0" {
+				bits = 0
+			}
+			c.note(w.Pattern.Line, field, "%s is one address: a block has its bits behind it, such as %[1]s/%d", w.Pattern.Value, bits)
 		}
 		l.when = append(l.when, cond)
 	}

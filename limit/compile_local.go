@@ -2,13 +2,14 @@ package limit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
 // warnLocal warns of what a limit says that has no effect, or another one, where a proxy decides by its share.
 func (c *compiler) warnLocal(l *Limit) {
-	if l.Store != PlacementLocal || l.Mode == ModeOff || l.broken || l.Params.Count == 0 {
+	if l.layer == layerOverride || l.Store != PlacementLocal || l.Mode == ModeOff || l.broken || l.Params.Count == 0 {
 		return
 	}
 	if l.warn > 0 {
@@ -18,13 +19,14 @@ func (c *compiler) warnLocal(l *Limit) {
 		c.warn(l.Line, "on_error", "%s has on_error: closed without effect, as store: local asks no store: remove one of them", Quote(l.ID))
 	}
 	if l.Params.Algorithm != bucket.AlgorithmTokenBucket {
-		c.warn(l.Line, "algorithm", "%s is decided as a token bucket with store: local, which admits up to twice %s in one window: remove store, or algorithm", Quote(l.ID), l.Rate.Text)
+		c.warn(l.Line, "algorithm", "%s is decided as a token bucket with store: local, which admits up to twice %s in one window: remove store if that is too many", Quote(l.ID), l.Rate.Text)
 	}
 }
 
 // warnShare warns of a limit that has a share of its buckets enforced, and one bucket alone.
 func (c *compiler) warnShare(l *Limit) {
-	if l.layer != layerOverride && l.isShareOfOne() && (!l.byTenant || l.namesTenant()) {
+	isTenant := func(w condition) bool { return w.kind == propertyTenant && w.exact }
+	if l.layer != layerOverride && l.isShareOfOne() && (!l.byTenant || slices.ContainsFunc(l.when, isTenant)) {
 		c.warn(l.Line, "enforce", shareOfOne, Quote(l.ID))
 	}
 }
@@ -48,16 +50,16 @@ func (c *compiler) warnAutoLocal() {
 	if len(c.problems) > 0 { // a limit with a mistake may be the one that is in the way
 		return
 	}
-	compared := 0
+	compared, overridden := 0, c.overriddenLimits()
 	for _, a := range c.set.Limits {
-		if a.Store != PlacementAutoLocal || !a.callsTenantSlot() {
+		if a.Store != PlacementAutoLocal || !a.callsTenantSlot() || overridden[a.entryOfPlan()] {
 			continue
 		}
 		for _, b := range c.set.Limits {
 			if compared++; compared > mostCompared {
 				return
 			}
-			if b == a || b.Store == PlacementAutoLocal || !b.callsTenantSlot() || !b.meetsAll(a) {
+			if b == a || b.Store == PlacementAutoLocal || overridden[b.entryOfPlan()] || !b.callsTenantSlot() || !b.meetsAll(a) {
 				continue
 			}
 			compared += len(c.set.Limits) // which replaced looks through

@@ -157,12 +157,21 @@ func withMethod(op string) string {
 	return ""
 }
 
+// namesOps reports whether a condition is on an op that is a name, such as getUser or delete, and no route: get* are names then.
+func (c *compiler) namesOps() bool {
+	return slices.ContainsFunc(c.set.Limits, func(l *Limit) bool {
+		return slices.ContainsFunc(l.when, func(w condition) bool {
+			return w.kind == propertyOp && !strings.ContainsAny(w.text, "/ ") && w.text != strings.ToUpper(w.text) && !prefixInSmall.MatchString(w.text)
+		})
+	})
+}
+
 // noteMethods notes once for a limit that a condition is on an op as callers seldom write it.
 func (c *compiler) noteMethods() {
-	noted := map[entry]bool{}
+	noted, named := map[entry]bool{}, c.namesOps()
 	for _, l := range c.set.Limits {
 		for _, w := range l.when {
-			if w.kind != propertyOp || noted[l.entry()] {
+			if w.kind != propertyOp || noted[l.entry()] || named && prefixInSmall.MatchString(w.text) {
 				continue
 			}
 			usual := cmp.Or(withMethod(w.text), usualOp(w.text), withSlash(w.text))

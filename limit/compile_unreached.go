@@ -13,46 +13,80 @@ func (c *compiler) noteUnreached() {
 	if len(c.problems) > 0 {
 		return
 	}
-	compared, overridden := 0, map[[2]string]bool{}
-	for _, l := range c.limits {
-		if l.layer == layerOverride {
-			overridden[[2]string{l.Plan, l.ID}] = true
+	compared, overridden := 0, c.overriddenLimits()
+	of := map[string][]*Limit{} // those of each plan, "" for the shared ones
+	for _, l := range c.set.Limits {
+		if l.mayBeUnreached() && !overridden[l.entryOfPlan()] {
+			of[l.Plan] = append(of[l.Plan], l)
 		}
 	}
 	for _, l := range c.set.Limits {
-		if !l.mayBeUnreached() || overridden[[2]string{l.Plan, l.ID}] {
-			continue
+		if l.Missing != MissingPass || !l.mayBeUnreached() || overridden[l.entryOfPlan()] {
+			continue // with share and deny it holds requests that the other may pass over
 		}
-		for _, other := range c.set.Limits {
+		others := of[l.Plan]
+		if l.Plan != "" {
+			others = slices.Concat(others, of[""])
+		}
+		for _, other := range others {
 			if compared++; compared > mostCompared {
 				return
 			}
-			if other != l && !overridden[[2]string{other.Plan, other.ID}] && other.mayBeUnreached() && other.deniesBefore(l) && !c.isTaken(other, l) {
-				advice := "leave it out, or raise " + Quote(other.ID)
-				if l.Plan != "" && l.Plan == other.Plan && isFiner(l.Level(), other.Level()) { // as checkReplaced wants it
-					advice = fmt.Sprintf("say replaces: [%s] in %s if its requests are to have more", other.ID, Quote(l.ID))
-				}
-				c.note(l.Line, "rate", "%s (%s) never denies: %s (%s) counts its requests too, and denies before it: %s", Quote(l.ID), l.Describe(), Quote(other.ID), other.Describe(), advice)
+			if other == l || !other.deniesBefore(l) {
+				continue
+			}
+			compared += len(c.set.Limits) // which isTaken looks through
+			if !c.isTaken(other, l) {
+				c.note(l.Line, "rate", "%s (%s) never denies: %s (%s) counts its requests too, and denies before it: %s", Quote(l.ID), l.Describe(), Quote(other.ID), other.Describe(), l.insteadOfUnreached(other))
 				break
 			}
 		}
 	}
 }
 
+// insteadOfUnreached says what to do about l, which other denies before.
+func (l *Limit) insteadOfUnreached(other *Limit) string {
+	if l.Plan != "" && l.Plan == other.Plan && isFiner(l.Level(), other.Level()) { // as checkReplaced wants it
+		return fmt.Sprintf("say replaces: [%s] in %s if its requests are to have more", other.ID, Quote(l.ID))
+	}
+	return "leave it out, or raise " + Quote(other.ID)
+}
+
+// overriddenLimits returns the limits of plans that tenants override, by entryOfPlan.
+func (c *compiler) overriddenLimits() map[[2]string]bool {
+	overridden := map[[2]string]bool{}
+	for _, l := range c.limits {
+		if l.layer == layerOverride {
+			overridden[l.entryOfPlan()] = true
+		}
+	}
+	return overridden
+}
+
+// entryOfPlan returns the plan and the id of a limit.
+func (l *Limit) entryOfPlan() [2]string { return [2]string{l.Plan, l.ID} }
+
 // mayBeUnreached reports whether a limit denies by a rate in the store.
 func (l *Limit) mayBeUnreached() bool {
 	return l.Action == ActionLimit && l.EnforcedAlways() && !l.broken && !l.slots && l.Params.Count > 0 && l.Store == PlacementShared && l.layer != layerOverride
 }
 
-// deniesBefore reports whether l counts all requests that other counts, and more of them in one bucket, and admits fewer.
+// deniesBefore reports whether l counts all requests that other counts, which have all its dimensions, and more of them in one bucket, and
+// admits fewer.
 func (l *Limit) deniesBefore(other *Limit) bool {
-	if l.Plan != "" && l.Plan != other.Plan || l.optional() != "" || l.FixedCost != other.FixedCost || l.MaxCost != other.MaxCost || l.Params.Algorithm != other.Params.Algorithm {
+	if l.FixedCost != other.FixedCost || l.MaxCost != other.MaxCost || l.Params.Algorithm != other.Params.Algorithm {
 		return false
 	}
-	if l.Params.Algorithm != bucket.AlgorithmTokenBucket && (l.Params.Period != other.Params.Period || l.Rate.Calendar != other.Rate.Calendar) {
+	if l.Params.Algorithm != bucket.AlgorithmTokenBucket && !l.hasWindowsOf(other) {
 		return false
 	}
 	return other.hasLevelOf(l) && other.within(l) && admitsMore(other, l) && !admitsMore(l, other)
+}
+
+// hasWindowsOf reports whether the windows of two limits begin and end at once.
+func (l *Limit) hasWindowsOf(other *Limit) bool {
+	sameZone := l.Zone == other.Zone || l.Zone != nil && other.Zone != nil && l.Zone.String() == other.Zone.String()
+	return l.Params.Period == other.Params.Period && l.Rate.Calendar == other.Rate.Calendar && sameZone
 }
 
 // hasLevelOf reports whether l counts by all that other counts by.
@@ -63,13 +97,10 @@ func (l *Limit) hasLevelOf(other *Limit) bool {
 
 // isTaken reports whether a limit takes the place of l, or exempts from it, for requests that with is for.
 func (c *compiler) isTaken(l, with *Limit) bool {
-	for _, other := range c.set.Limits {
+	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool {
 		if other == l || other.Plan != "" && l.Plan != "" && other.Plan != l.Plan {
-			continue
+			return false
 		}
-		if (slices.Contains(other.Replaces, l.ID) || takesPlace(other, l)) && canMeet(other, with) {
-			return true
-		}
-	}
-	return false
+		return (slices.Contains(other.Replaces, l.ID) || takesPlace(other, l)) && canMeet(other, with)
+	})
 }

@@ -14,11 +14,11 @@ func IsMethod(word string) bool { return slices.Contains(methods, strings.ToUppe
 // meantMethod returns the method of HTTP that a word in capitals is a misspelling of, or "".
 func meantMethod(word string) string {
 	isOther := func(c rune) bool { return c < 'A' || c > 'Z' }
-	if len(word) < 3 || IsMethod(word) || strings.ContainsFunc(word, isOther) {
+	if len(word) < minSpelled || IsMethod(word) || strings.ContainsFunc(word, isOther) {
 		return ""
 	}
 	for _, method := range methods {
-		if isWithin(word, method, 1) {
+		if word[0] == method[0] && isWithin(word, method, 1) {
 			return method
 		}
 	}

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -37,7 +38,7 @@ func percentageFor(text string) string {
 	}
 	number, percent := strings.CutSuffix(text, "%")
 	if share, err = strconv.ParseFloat(strings.TrimSpace(number), 64); percent && err == nil && share > 0 && share <= 100 {
-		if parts := int(share * 100); parts > 0 {
+		if parts := int(math.Floor(share*100 + 1e-6)); parts > 0 {
 			return "it has two decimals at most, and no blank: write " + formatPercentage(parts)
 		}
 		return "the least is 0.01%"

@@ -3,8 +3,11 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/limitgate/limitgate/config"
@@ -99,11 +102,19 @@ func tooMany(fs *flag.FlagSet, arg string) string {
 	return text
 }
 
+// hostName matches an address of IPv4, and a name that has a dot.
+var hostName = regexp.MustCompile(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+$`)
+
 // hostAsHelp returns the word behind -h if it is a host, as -h has it in other programs, or "".
 func hostAsHelp(args []string) string {
 	for i := 0; i+1 < len(args); i++ {
-		if host := args[i+1]; args[i] == "-h" && (host == "localhost" || strings.ContainsAny(host, ".:")) && !isFlag(host) {
-			return host
+		addr := args[i+1]
+		host, port, err := net.SplitHostPort(addr)
+		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
+			host = addr
+		}
+		if args[i] == "-h" && (host == "localhost" || hostName.MatchString(host)) {
+			return addr
 		}
 	}
 	return ""

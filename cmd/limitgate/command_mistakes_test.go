@@ -147,6 +147,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"replay"}, "--limits and the log are missing: limitgate replay --limits limits.yaml access.log.gz"},
 	{[]string{"replay", "--limits", sampleLimits, "--op", "{method}", "{path:2}", "a"}, `replay: "a" is one argument too many, as a template that has a blank stands in quotes: limitgate replay`},
 	{[]string{"check", "-h", "127.0.0.1", "acme", "-", "-"}, "limitgate check: -h is --help; an address is --addr 127.0.0.1:PORT\n"},
+	{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:22004?password=secret"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
+	{[]string{"check", "acme", "-", "-", "--addr", "http://token:secret"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
 	{[]string{"health", "-h", "localhost:9180"}, "limitgate health: -h is --help; an address is --addr localhost:9180\n"},
 	{[]string{"stats", "5"}, `"5" is not a flag: the time between two lines is --every 5s; `},
 	{[]string{"top", "--interval", "5s"}, "did you mean --every?"},

@@ -84,8 +84,6 @@ func TestMistakes(t *testing.T) {
 		{[]string{"check", "acme", "-", "-", "0"}, "cost must be an integer between 1 and 2147483647; --peek takes nothing"},
 		{[]string{"check", "acme", "-", "-", "--jsn"}, "unknown flag --jsn; did you mean --json?; limitgate check --help lists the flags"},
 		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:6380"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
-		{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:22004?password=secret"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
-		{[]string{"check", "acme", "-", "-", "--addr", "http://token:secret"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
 		{[]string{"serve", "--limits", "dynamodb://limits", "--updates", "arn:aws:sns:foo"}, `"arn:aws:sns:foo" is neither the ARN of an SNS topic nor the URL of an SQS queue`},
 		{[]string{"serve", "--limits", "arn:aws:dynamodb:eu-central-1:123456789012:table/limits"}, `a table is written dynamodb://limits`},
 		{[]string{"--limits", "saas.yaml", "serve"}, `a command is missing in front of "--limits"; did you mean limitgate serve --limits saas.yaml?`},

@@ -35,7 +35,7 @@ func Kong(content []byte) (Result, error) {
 	case !known:
 		return Result{}, errNotKong
 	}
-	k := &kong{root: root, ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}, several: map[string]bool{}}
+	k := &kong{root: root, seen: map[*yaml.Node]bool{}, ids: map[condition]string{}, names: map[condition]bool{}, services: map[string]string{}, several: map[string]bool{}}
 	for _, read := range []func(){func() { k.readIDs(root, 0) }, func() { k.readRoutes(root) }, func() { k.entity(root, nil, 0) }} {
 		k.entities = 0
 		if read(); k.entities > maxKongEntities {
@@ -58,6 +58,7 @@ var kongFields = []string{"_format_version", "services", "routes", "consumers", 
 type kong struct {
 	draft
 	root     *yaml.Node
+	seen     map[*yaml.Node]bool // those of _plugin_configs whose fields were looked at
 	plugins  int
 	entities int                  // that were looked at, at most maxKongEntities
 	read     []kongPlugin         // those that are imported

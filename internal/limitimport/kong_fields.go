@@ -36,6 +36,10 @@ func (k *kong) remarkFields(n *yaml.Node) (unknown bool) {
 		if slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return w.name == strings.TrimPrefix(key.Value, "config.") }) {
 			meant = ": write it inside of config"
 		}
+		if meant == "" {
+			k.note("the field " + limit.Shorten(key.Value) + " of the plugin is not read")
+			continue
+		}
 		k.remark(key.Line, "a plugin is not imported: Kong has no field %s of a plugin%s", limit.Shorten(key.Value), meant)
 		return true
 	}
@@ -54,6 +58,10 @@ func (k *kong) configOf(n *yaml.Node) (config *yaml.Node, ok bool) {
 	if common == nil || common.Kind != yaml.MappingNode {
 		k.remark(n.Line, "a plugin is not imported: _plugin_configs has no %s, which its _config names", limit.Shorten(name))
 		return nil, false
+	}
+	if !k.seen[common] {
+		k.seen[common] = true
+		k.remarkTypos(common)
 	}
 	merged := &yaml.Node{Kind: yaml.MappingNode, Line: n.Line}
 	if config != nil && config.Kind == yaml.MappingNode {

@@ -27,7 +27,7 @@ func (k *kong) plugin(n *yaml.Node, scope []condition) {
 	if !ok {
 		return
 	}
-	k.remarkTypos(config)
+	k.remarkTypos(value(n, "config"))
 	if !slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return isSet(config, w.name) }) {
 		k.remark(n.Line, "a plugin is not imported: its config has none of second, minute, hour, day, month and year")
 		return

@@ -48,7 +48,7 @@ func Nginx(content []byte) (Result, error) {
 // explainNone returns the error of a content that could not be read, and says what it is if it is none of nginx.
 func explainNone(content []byte, err error) error {
 	switch {
-	case templateMark.Match(content):
+	case isTemplate(content, err):
 		return fmt.Errorf("%w; %w", err, errNginxTemplate)
 	case !errors.Is(err, errNginxEnd):
 		return err
@@ -66,7 +66,7 @@ func explainNone(content []byte, err error) error {
 
 // newNginx returns a configuration without directives.
 func newNginx() *nginx {
-	return &nginx{zones: map[string]*zone{}, maps: map[string]*nginxMap{}, set: map[string]bool{}, dimensions: map[string]string{}, labels: names{}, taken: names{"path": 1, "host": 1, "server_name": 1, "location": 1}}
+	return &nginx{zones: map[string]*zone{}, maps: map[string]*nginxMap{}, set: map[string]bool{}, connected: map[string]string{}, dimensions: map[string]string{}, labels: names{}, taken: names{"path": 1, "host": 1, "server_name": 1, "location": 1}}
 }
 
 // limitsFile matches content of a limits file.
@@ -151,6 +151,7 @@ type nginx struct {
 	serversBy    string               // the dimension of conditions on servers, "" until it is needed
 	maps         map[string]*nginxMap // by the variable
 	set          map[string]bool      // variables that other directives set
+	connected    map[string]string    // the keys of limit_conn_zone, by their zones
 	labels       names                // of locations that no condition on the path can have
 	areas        int                  // of all sites
 	looked       int                  // spots that were looked at
@@ -207,7 +208,7 @@ func (n *nginx) directives(words []nginxWord, depth int) (rest []nginxWord, err 
 		}
 		directive, mark := words[:end], words[end]
 		words = words[end+1:]
-		if err := cmp.Or(checkEnd(directive), checkFilledIn(directive)); err != nil {
+		if err := cmp.Or(checkEnd(directive), n.checkFilledIn(directive, mark)); err != nil {
 			return nil, err
 		}
 		if mark.is("{") {

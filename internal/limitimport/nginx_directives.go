@@ -58,8 +58,10 @@ func (n *nginx) directive(words []nginxWord) {
 			n.remark(line, "%s is not read: import what nginx -T prints, which has all files", limit.Shorten(words[1].text))
 			n.unread = true
 		}
-	case "limit_conn", "limit_conn_zone":
-		n.remark(line, "%s is not imported: limits of simultaneous work count by tenant, see algorithm: concurrency", words[0].text)
+	case "limit_conn_zone":
+		n.connectZone(words)
+	case "limit_conn":
+		n.connect(words)
 	default:
 		if isLua(words[0].text) {
 			n.remarkOnce(line, ofLua)

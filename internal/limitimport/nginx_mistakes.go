@@ -29,14 +29,26 @@ func withoutMark(content []byte) ([]byte, error) {
 	return bytes.TrimPrefix(content, byteOrderMark), nil
 }
 
-// checkFilledIn returns an error if the path of a location or the name of a server has a placeholder.
-func checkFilledIn(directive []nginxWord) error {
-	if len(directive) < 2 || !directive[0].is("location") && !directive[0].is("server_name") {
+// isTemplate reports whether the line of an error, or the one behind it, has a mark of a template.
+func isTemplate(content []byte, err error) bool {
+	var line int
+	if _, scanErr := fmt.Sscanf(err.Error(), "line %d:", &line); scanErr != nil {
+		return false
+	}
+	lines := bytes.Split(content, []byte("\n"))
+	first, last := min(max(line-1, 0), len(lines)), min(line+1, len(lines))
+	return templateMark.Match(bytes.Join(lines[first:last], []byte("\n")))
+}
+
+// checkFilledIn returns an error if the path of a location or the name of a server has a placeholder without quotes.
+func (n *nginx) checkFilledIn(directive []nginxWord, mark nginxWord) error {
+	isLocation := len(directive) > 1 && directive[0].is("location") && mark.is("{")
+	if !isLocation && !(len(directive) > 1 && directive[0].is("server_name") && n.server != nil) {
 		return nil
 	}
 	for _, w := range directive[1:] {
-		if strings.HasPrefix(w.text, "~") {
-			return nil // a regular expression
+		if w.quoted || strings.HasPrefix(w.text, "~") {
+			return nil // as it is, or a regular expression
 		}
 		if name := nginxPlaceholder.FindString(w.text); name != "" {
 			return at(w.line, fmt.Errorf("%s is a placeholder: fill the template in first, such as by envsubst", name))

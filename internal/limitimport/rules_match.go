@@ -49,8 +49,15 @@ func (r *rules) matchOn(name string, line int) {
 	}
 }
 
-// matchNames are the names of match that every request has, or that /check adds.
-var matchNames = []string{"op", "path", "method", "tenant", "ip"}
+// meantName returns the name that every request has, or that /check adds, of which another one may be a misspelling, or "".
+func meantName(name string) string {
+	for _, known := range []string{"path", "method", "tenant"} {
+		if limit.IsSlip(name, known) {
+			return known
+		}
+	}
+	return ""
+}
 
 // match reads which requests a rule counts that counts by some dimensions.
 func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, ok bool) {
@@ -71,10 +78,6 @@ func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, o
 		name, of := word(strings.ToLower(m.Content[i].Value)), resolved(m.Content[i+1])
 		if of.Tag == nullTag {
 			continue // no condition
-		}
-		if near := limit.Nearest(name, matchNames); near != "" && near != name && value(m, near) == nil {
-			r.remark(of.Line, "%s is not imported: match has no %s; did you mean %s?", id, limit.Shorten(m.Content[i].Value), near)
-			return nil, false
 		}
 		if of.Kind != yaml.ScalarNode {
 			r.remark(of.Line, "%s is not imported: %s of match is no text", id, name)
@@ -104,7 +107,7 @@ func (r *rules) match(n *yaml.Node, id string, by []string) (when []condition, o
 			if slices.Contains(by, name) {
 				continue // per has its remark
 			}
-			r.remark(m.Line, "%s: %s is a condition on a dimension: services send DIM %[2]s, and a request without it is not counted", id, name)
+			r.remark(m.Line, "%s: %s is a condition on a dimension: services send DIM %[2]s, and a request without it is not counted%s", id, name, question(meantName(name)))
 		}
 	}
 	return when, true

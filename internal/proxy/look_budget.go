@@ -2,9 +2,9 @@ package proxy
 
 import "time"
 
-// lookBurst and looksPerSecond bound the requests that are compared with limits: each comparison is part of a decision, of up to 30 us. They
-// are for all plans and sets together, as each request has its chance once the burst is used up: one busy tenant does not keep the
-// mistakes of others out of the log.
+// lookBurst and looksPerSecond bound the requests of a plan that are compared with limits: each comparison is part of a decision, of up to
+// 30 us. New sets do not renew them. Once the burst is used up, a look is at any request of the plan, so that the mistake of a part of
+// them is found in as many looks on average as that part has requests.
 const (
 	lookBurst      = 1000
 	looksPerSecond = 10
@@ -25,4 +25,15 @@ func (b *lookBudget) take(now time.Time) bool {
 	}
 	b.left--
 	return true
+}
+
+// takeLook takes a look from the budget of a plan. Plans beyond sampledPlans, as they come and go, share one.
+func takeLook(budgets map[string]*lookBudget, plan string, now time.Time) bool {
+	if budgets[plan] == nil && len(budgets) >= sampledPlans {
+		plan = ""
+	}
+	if budgets[plan] == nil {
+		budgets[plan] = new(lookBudget)
+	}
+	return budgets[plan].take(now)
 }

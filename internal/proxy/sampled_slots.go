@@ -51,7 +51,7 @@ func (s *sampledRequests) unmetSlotOf(set *limit.Set, req *limit.Request) (of *l
 		count = new(planSlots)
 		s.slots[plan] = count
 	}
-	if !s.slotLooks.take(time.Now()) {
+	if !takeLook(s.slotLooks, plan, time.Now()) {
 		return nil, false
 	}
 	limits, met := set.SlotLimits(req)

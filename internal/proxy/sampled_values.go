@@ -50,7 +50,7 @@ func (s *sampledRequests) valuesOf(set *limit.Set, req *limit.Request) []*limit.
 		}
 		s.valued[plan] = limits
 	}
-	if len(limits) == 0 || !s.valueLooks.take(time.Now()) {
+	if len(limits) == 0 || !takeLook(s.valueLooks, plan, time.Now()) {
 		return nil
 	}
 	return limits

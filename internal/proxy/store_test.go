@@ -69,8 +69,13 @@ func TestUnreachedReason(t *testing.T) {
 		t.Error("no line about a node that closes connections, beside one without an address")
 	}
 	now = now.Add(unreachedQuiet)
-	if reason.isAnother(io.ErrUnexpectedEOF) || reason.isAnother(io.ErrUnexpectedEOF) || reason.isAnother(name) || !reason.isAnother(name) {
-		t.Error("not one line about a name alone")
+	for i, row := range []struct {
+		err  error
+		want bool
+	}{{io.ErrUnexpectedEOF, false}, {io.EOF, false}, {name, false}, {name, true}} {
+		if got := reason.isAnother(row.err); got != row.want {
+			t.Errorf("behind closed connections, %d: %t", i, got)
+		}
 	}
 }
 
