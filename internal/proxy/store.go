@@ -188,16 +188,27 @@ func (p *Proxy) warnOfAddresses(ctx context.Context) {
 
 // warnWithout logs that this proxy starts without its store, and the consequences.
 func (p *Proxy) warnWithout(ctx context.Context) {
-	err := p.cluster.Ping(ctx)
-	refusal := cluster.RefusesWrites(err)
-	attrs := []any{"reason", cmp.Or(refusal, "it cannot be reached"), "error", err}
-	if addrs := p.storeOptions.Addrs; refusal == "" && p.storeOptions.Sentinel == "" && len(addrs) == 1 && cluster.IsNode(addrs[0]) && !p.cluster.IsCluster() {
-		attrs = append(attrs, "advice", cluster.OtherNodes)
-	}
-	p.log.Error("starting without the store, using the backstop until it answers", attrs...)
+	p.log.Error("starting without the store, using the backstop until it answers", p.whyWithout(p.cluster.Ping(ctx))...)
 	if p.settings.Instances.Source == config.InstancesHeartbeat {
 		p.log.Warn("the number of proxies is unknown without the store, so this proxy admits whole limits: set --instances N or dns:NAME")
 	}
+}
+
+// whyWithout returns the attributes of a line about an error of a store that is asked at the start.
+func (p *Proxy) whyWithout(err error) []any {
+	switch cluster.KindOf(err) {
+	case cluster.KindNoNode:
+		return []any{"reason", "its nodes answer, and hash slots have no master", "error", err, "advice", "limitgate doctor shows which"}
+	case cluster.KindClusterDown:
+		return []any{"reason", "its nodes answer, and the cluster refuses calls", "error", err, "advice", cluster.Advice(err) + "; limitgate doctor shows which masters and slots"}
+	}
+	refusal := cluster.RefusesWrites(err)
+	attrs := []any{"reason", cmp.Or(refusal, "it cannot be reached"), "error", err}
+	addrs := p.storeOptions.Addrs
+	if refusal == "" && cluster.IsAway(err) && p.storeOptions.Sentinel == "" && len(addrs) == 1 && cluster.IsNode(addrs[0]) && !p.cluster.IsCluster() {
+		attrs = append(attrs, "advice", cluster.OtherNodes)
+	}
+	return attrs
 }
 
 // StoreKind returns the kind of store, as far as it is known.

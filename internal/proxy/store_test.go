@@ -23,7 +23,15 @@ func TestWarnWithout(t *testing.T) {
 	full.CLI(t, "CONFIG", "SET", "maxmemory-policy", "noeviction")
 	full.CLI(t, "CONFIG", "SET", "maxmemory", "1")
 	alone := redistest.Start(t, "--min-replicas-to-write", "1")
+	part := redistest.Start(t, "--cluster-enabled", "yes")
+	part.CLI(t, "CLUSTER", "ADDSLOTSRANGE", "0", "16382")
+	few := redistest.Start(t, "--cluster-enabled", "yes")
+	few.CLI(t, "CLUSTER", "ADDSLOTS", "1")
+	none := redistest.Start(t, "--cluster-enabled", "yes")
 	for addr, want := range map[string][2]string{
+		part.Addr:     {`reason="its nodes answer, and the cluster refuses calls"`, "; limitgate doctor shows which masters and slots"},
+		few.Addr:      {`reason="its nodes answer, and hash slots have no master"`, "no master serves hash slot"},
+		none.Addr:     {`reason="it cannot be reached"`, "no node of the cluster owns slots yet"},
 		full.Addr:     {`reason="it has no memory left: `, `OOM `},
 		alone.Addr:    {`reason="fewer replicas are connected to it than its min-replicas-to-write: connect one, or lower that"`, "NOREPLICAS "},
 		"127.0.0.1:1": {`reason="it cannot be reached"`, `advice="if it is a node of a Redis Cluster, name several nodes`},
@@ -36,7 +44,7 @@ func TestWarnWithout(t *testing.T) {
 		}
 		p := &Proxy{settings: &config.Settings{}, cluster: s, storeOptions: opts, log: slog.New(slog.NewTextHandler(&out, nil))}
 		p.warnWithout(t.Context())
-		if got := out.String(); !strings.Contains(got, want[0]) || !strings.Contains(got, want[1]) || strings.Contains(got, "advice") != (addr == "127.0.0.1:1") {
+		if got := out.String(); !strings.Contains(got, want[0]) || !strings.Contains(got, want[1]) || strings.Contains(got, cluster.OtherNodes) != (addr == "127.0.0.1:1") {
 			t.Errorf("%s: %s", addr, got)
 		}
 		if err := s.Close(); err != nil {
