@@ -71,7 +71,7 @@ var (
 	breakerTransitions = newFamily(prometheus.CounterValue, "limitgate_breaker_transitions_total",
 		"How often the breaker of each master of the store came into a state.", "shard", "state")
 	storeErrors = newFamily(prometheus.CounterValue, "limitgate_store_errors_total",
-		"Calls the store left undecided, by master, empty where none was asked, and kind.", "shard", "kind")
+		"Calls the store left undecided, by master, empty where none was asked or it has gone since, and kind.", "shard", "kind")
 	storeRedirects = newFamily(prometheus.CounterValue, "limitgate_store_redirects_total",
 		"Calls that were asked for again where a redirect led, by kind.", "kind")
 	shedDecisions = newFamily(prometheus.CounterValue, "limitgate_shed_decisions_total",
