@@ -42,13 +42,7 @@ func (n *nginx) directive(words []nginxWord) {
 	case "limit_req_dry_run":
 		n.dryRun(words)
 	case "server_name":
-		if n.server != nil {
-			for _, w := range words[1:] {
-				if w.text != "_" && w.text != "" { // no host has these names
-					n.server.names = append(n.server.names, w.text)
-				}
-			}
-		}
+		n.nameServer(words[1:])
 	case "listen":
 		if n.server != nil && len(words) > 1 {
 			n.server.listens = append(n.server.listens, listenOf(words[1:]))
@@ -70,6 +64,18 @@ func (n *nginx) directive(words []nginxWord) {
 			n.noteSet(words[1:min(len(words), 3)])
 		}
 		n.remarkMisspelt(words[0], limitDirectives, otherDirectives)
+	}
+}
+
+// nameServer reads the names of a server.
+func (n *nginx) nameServer(words []nginxWord) {
+	if n.server == nil {
+		return
+	}
+	for _, w := range words {
+		if w.text != "_" && w.text != "" { // no host has these names
+			n.server.names = append(n.server.names, w.text)
+		}
 	}
 }
 
