@@ -127,7 +127,7 @@ func TestLoosenedPlaces(t *testing.T) {
 		{tenant, tenant + strings.Replace(office, "allow", "allow, mode: shadow", 1), "", "", ""},
 		{tenant + ban, tenant + strings.Replace(ban, "deny", "allow", 1), "", "", "plan free: ban deny -> allow"},
 		{tenant, tenant + heavy, "", "", "plan free: heavy (1/s burst 1) counts requests that tenant (100/s burst 100) counted: both together may admit more"},
-		{tenant, strings.Replace(tenant, "100/s", "50/s", 1) + strings.Replace(replaces, "%s", "50/s", 1), "", "", ""},
+		{tenant, strings.Replace(tenant, "100/s", "50/s", 1) + strings.Replace(replaces, "%s", "50/s", 1), "", "", "plan free: heavy (50/s burst 50) counts requests that tenant (50/s burst 50) counted: both together may admit more"},
 		{"{id: op, by: [tenant, op], rate: 9/s}", "{id: op, by: [tenant, op], rate: 9/s}{id: pay, by: [tenant, op], when: {op: POST /pay*}, rate: 9/s}", "", "", ""},
 		{tenant, tenant + strings.Replace(replaces, "%s", "50/s", 1), "", "", "plan free: heavy (50/s burst 50) counts requests that tenant (100/s burst 100) counted: both together may admit more"},
 		{tenant + ofOp, tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1), "", "", ""},

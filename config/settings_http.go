@@ -179,8 +179,6 @@ func dimHeaders(to *[]DimHeader) value {
 			}
 			dim, header, _ := strings.Cut(strings.TrimSpace(item), "=")
 			switch {
-			case isHeaderFirst(dim, header):
-				return fmt.Errorf("%s has the header in front; write %s=%s", Quote(item), plain(header), plain(dim))
 			case limit.CheckName(dim) != nil || !isHeaderName(header):
 				return fmt.Errorf("%s is not DIM=HEADER; write for example user=X-User-Id", Quote(item))
 			case limit.ReservedDim(dim):

@@ -35,6 +35,11 @@ func (l *loading) warnings(t settings, s *Settings) (all []string) {
 			all = append(all, fmt.Sprintf("--http-trusted-cidrs %s: every address is one of a proxy, so that each client names the address that counts: name the networks of your proxies", p))
 		}
 	}
+	for _, d := range s.HTTP.DimHeaders {
+		if isHeaderFirst(d.Dim, d.Header) {
+			all = append(all, fmt.Sprintf("--http-dim-headers %s=%s: the dimension stands in front: write %[2]s=%[1]s if %[1]s is the header", plain(d.Dim), plain(d.Header)))
+		}
+	}
 	if s.LimitsCanary == 0 && l.used[t.named("limits_canary_threshold")].source != "default" {
 		all = append(all, "--limits-canary-threshold has no effect without --limits-canary: changes apply to all tenants at once")
 	}
@@ -59,5 +64,5 @@ func (s *Settings) prefixWarnings() (all []string) {
 
 // isHeaderFirst reports whether a dimension and its header stand the wrong way round, as X-User-Id=user.
 func isHeaderFirst(dim, header string) bool {
-	return strings.HasPrefix(strings.ToLower(dim), "x-") && header == strings.ToLower(header) && !strings.Contains(header, "-")
+	return strings.HasPrefix(strings.ToLower(dim), "x-") && !strings.Contains(header, "-")
 }

@@ -20,6 +20,7 @@ func TestSettingsWarnings(t *testing.T) {
 		{[]string{"--instances", "3", "--redis", "a:1"}, nil, nil},
 		{[]string{"--instances", "1"}, nil, nil},
 		{[]string{"--http", "127.0.0.1:8080", "--http-trusted-cidrs", "10.0.0.0/8,0.0.0.0/0,::/0"}, nil, []string{"--http-trusted-cidrs 0.0.0.0/0: every address is one of a proxy", "--http-trusted-cidrs ::/0: "}},
+		{[]string{"--http", "127.0.0.1:8080", "--http-dim-headers", "X-User-Id=user,org=X-Org"}, nil, []string{"--http-dim-headers X-User-Id=user: the dimension stands in front: write user=X-User-Id if X-User-Id is the header"}},
 		{[]string{"--limits-canary-threshold", "50%"}, nil, []string{"--limits-canary-threshold has no effect without --limits-canary"}},
 		{[]string{"--limits", "x", "--limits-canary", "10%", "--limits-canary-threshold", "50%"}, nil, nil},
 		{[]string{"--privacy-ipv6-prefix", "24", "--privacy-ipv4-prefix", "16"}, nil, []string{"--privacy-ipv6-prefix 24: all clients of a network of /24"}},

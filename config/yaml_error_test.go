@@ -161,6 +161,8 @@ var yamlMistakeRows = []struct{ name, old, new, want string }{
 	{"a no-break space behind a colon", "by: [tenant]", "by:\u00a0[tenant]", "6: a character that only looks like a space"},
 	{"a no-break space in a value", "default_plan: free", "default_plan:\u00a0free", "2: a character that only looks like a space"},
 	{"a long dash", "    - id: tenant", "    – id: tenant", "5: – is a longer dash: a limit begins with - and a space"},
+	{"an odd indent above", "      by: [tenant]\n      rate: 100/s", "\u00a0     by: [tenant]\n      rate: 100/s", "6: the line is indented by characters that only look like spaces: write spaces"},
+	{"a no-break space in a comment", "default_plan: free", "# a:\u00a0b\ndefault_plan: free\nx: {a: b", "4: "},
 	{"a fence of Markdown", "version: 1", "```yaml\nversion: 1", "1: ``` is a fence of Markdown: remove the line"},
 	{"a template of Helm around limits", "    - id: tenant", "    {{- range .Values.limits }}\n    - id: tenant", "5: {{ }} is the placeholder of a template: fill the template in first"},
 	{"a mapping for a rate", "100/s", "{limit: 100, window: 60}", "7: plans.free[0].rate: one value belongs here, not names with values: write the number and its period in one, such as rate: 100/m"},

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -137,14 +138,19 @@ func oddSpace(content []byte, err error) (line int, message string) {
 		return 0, ""
 	}
 	lines := yamlLines(bytes.TrimPrefix(content, []byte("\ufeff")), max(load.Mark.Line, load.ContextMark.Line))
+	for n, text := range lines { // the parser may go on behind such a line
+		if text = strings.TrimLeft(text, " "); text != "" && text[0] >= utf8.RuneSelf {
+			if first, _ := utf8.DecodeRuneInString(text); unicode.IsSpace(first) && strings.TrimSpace(text) != "" {
+				return n + 1, indentedOddly
+			}
+		}
+	}
 	for _, line := range []int{load.ContextMark.Line, load.Mark.Line - 1, load.Mark.Line} {
 		if line < 1 || line > len(lines) {
 			continue
 		}
 		text, _, _ := strings.Cut(quotedText.ReplaceAllString(lines[line-1], "x"), "#")
 		switch m := oddDash.FindStringSubmatch(text); {
-		case slipOf(text) == indentedOddly:
-			return line, indentedOddly
 		case oddSpaces.MatchString(text):
 			return line, "a character that only looks like a space, such as a no-break space: write a space in its place"
 		case m != nil:

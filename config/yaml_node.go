@@ -42,7 +42,7 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "unknown key; write algorithm: concurrency and %s", meantSlots(value))
 		case ofLimit && key.Value == "per" && hasRate(n) && isDimension(value):
 			d.fail(key, plain(field), "unknown key; write by: [%s]", resolveAlias(value).Value)
-		case ofLimit && folded(key.Value) == "capacity" && hasRefill(n):
+		case ofLimit && folded(key.Value) == "capacity" && hasRefill(n) && !hasKey(resolveAlias(n), "burst") && strings.Trim(resolveAlias(value).Value, "0123456789") == "" && resolveAlias(value).Value != "":
 			d.fail(key, plain(field), "unknown key; write burst: %s", plain(resolveAlias(value).Value))
 		case ofLimit && otherKeys[folded(key.Value)] == rateKey && hasRate(n):
 			d.fail(key, plain(field), "unknown key; leave it out, as rate has the number and its period, and burst the size of the bucket, or write another limit")
@@ -285,6 +285,9 @@ func insteadOfList(n *yaml.Node) string {
 	var names []string
 	for _, item := range n.Content {
 		names = append(names, resolveAlias(item).Value)
+	}
+	if strings.Join(names, "") == "" {
+		return "write the names of dimensions alone"
 	}
 	if slices.Contains(names, "tenant") || len(names) < 2 {
 		return "write " + plain(strings.Join(names, ", ")) + " without brackets around"

@@ -14,15 +14,16 @@ func (c *compiler) noteBurst(o *RuleSpec, field string, of, l *Limit) {
 	}
 	perUs := func(p bucket.Params) float64 { return float64(p.Count) / float64(p.Period) }
 	alike := float64(l.Params.Capacity) * perUs(l.Params) / perUs(of.Params)
-	how := "raise"
+	how, lower := "raise", max(int64(alike), l.MaxCost, l.FixedCost, 1)
 	switch held := l.Params.Capacity; {
 	case alike >= float64(2*held) && alike <= bucket.MaxCapacity && held < l.Rate.Count:
-	case alike <= float64(held)/2 && held > l.Rate.Count:
+	case lower <= held/2 && held > l.Rate.Count:
+		alike = float64(lower)
 		how = "lower"
 	default:
 		return
 	}
-	text := fmt.Sprintf("%s has a rate of %s for this tenant, and keeps its burst of %d: write burst: %d to %s it alike", Quote(l.ID), l.Rate.Text, l.Params.Capacity, max(1, int64(alike)), how)
+	text := fmt.Sprintf("%s has a rate of %s for this tenant, and keeps its burst of %d: write burst: %d to %s it alike", Quote(l.ID), l.Rate.Text, l.Params.Capacity, int64(alike), how)
 	known := len(c.warnings)
 	if c.warnOnce([3]string{l.Plan, l.ID, "the burst, to " + how}, o.Rate.Line, field+"."+l.ID+".rate", text); len(c.warnings) > known {
 		c.warnings[known].Note = true

@@ -7,19 +7,46 @@ import (
 	"github.com/limitgate/limitgate/limit/bucket"
 )
 
-// warnLocal warns of what a limit says that has no effect, or another one, where a proxy decides by its share.
-func (c *compiler) warnLocal(l *Limit) {
-	if l.layer == layerOverride || l.Store != PlacementLocal || l.Mode == ModeOff || l.broken || l.Params.Count == 0 {
-		return
+// localMistake is a field of a limit that has no effect, or another one, where a proxy decides by its share.
+type localMistake struct{ field, text string }
+
+// localMistakes returns those of a limit.
+func (l *Limit) localMistakes() (all []localMistake) {
+	if l.Store != PlacementLocal || l.Mode == ModeOff || l.broken || l.Params.Count == 0 {
+		return nil
 	}
 	if l.warn > 0 {
-		c.warn(l.Line, "warn", "%s never warns, as with store: local each proxy knows its own share alone: remove one of them", Quote(l.ID))
+		all = append(all, localMistake{"warn", Quote(l.ID) + " never warns, as with store: local each proxy knows its own share alone: remove one of them"})
 	}
 	if l.onErrSet && l.OnError == OnErrorClosed {
-		c.warn(l.Line, "on_error", "%s has on_error: closed without effect, as store: local asks no store: remove one of them", Quote(l.ID))
+		all = append(all, localMistake{"on_error", Quote(l.ID) + " has on_error: closed without effect, as store: local asks no store: remove one of them"})
 	}
 	if l.Params.Algorithm != bucket.AlgorithmTokenBucket {
-		c.warn(l.Line, "algorithm", "%s is decided as a token bucket with store: local, which admits up to twice %s in one window: remove store if that is too many", Quote(l.ID), l.Rate.Text)
+		all = append(all, localMistake{"algorithm", fmt.Sprintf("%s is decided as a token bucket with store: local, which admits up to twice %s in one window: remove store if that is too many", Quote(l.ID), l.Rate.Text)})
+	}
+	return all
+}
+
+// warnLocal warns of the localMistakes of a limit that is no override.
+func (c *compiler) warnLocal(l *Limit) {
+	if l.layer == layerOverride {
+		return
+	}
+	for _, m := range l.localMistakes() {
+		c.warn(l.Line, m.field, "%s", m.text)
+	}
+}
+
+// warnOwnLocal warns, once for a limit, of those of an override that sets one of the fields.
+func (c *compiler) warnOwnLocal(o *RuleSpec, field string, of, l *Limit) {
+	if !o.Store.Set() && !o.Warn.Set() && !o.OnError.Set() && !o.Algorithm.Set() {
+		return
+	}
+	known := of.localMistakes()
+	for _, m := range l.localMistakes() {
+		if !slices.ContainsFunc(known, func(k localMistake) bool { return k.field == m.field }) {
+			c.warnOnce([3]string{l.Plan, l.ID, "local " + m.field}, o.Line, field+"."+l.ID+"."+m.field, m.text)
+		}
 	}
 }
 

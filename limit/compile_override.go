@@ -48,6 +48,7 @@ func (c *compiler) override(tenant *TenantSpec, o *RuleSpec, p *plan, limits []*
 	c.warnCalendar(o, field, limits[i], l)
 	c.noteBurst(o, field, limits[i], l)
 	c.warnOwnShare(o, field, l)
+	c.warnOwnLocal(o, field, limits[i], l)
 	c.warnStaysOff(o, field, l)
 	l.Tenant, l.slots, l.Order = tenant.Name.Value, limits[i].slots, limits[i].Order
 	limits[i] = l

@@ -49,6 +49,9 @@ func (l *Limit) insteadOfUnreached(other *Limit) string {
 	if l.Plan != "" && l.Plan == other.Plan && isFiner(l.Level(), other.Level()) { // as checkReplaced wants it
 		return fmt.Sprintf("say replaces: [%s] in %s if its requests are to have more", other.ID, Quote(l.ID))
 	}
+	if len(l.Replaces) > 0 || len(l.when) > 0 { // it may take the place of others
+		return "raise " + Quote(other.ID) + " if its requests are to have more"
+	}
 	return "leave it out, or raise " + Quote(other.ID)
 }
 

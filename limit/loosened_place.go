@@ -69,7 +69,7 @@ func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(
 	if before || !taker.standsFor(is) || taker.isNewAllow(taking) && was.Action == ActionLimit {
 		return
 	}
-	if !more && taker.countsApart(is) && togetherMore(taker, is, was) {
+	if !more && taker.countsApart(is) {
 		c.add("%s%s (%s) counts requests that %s (%s) counted: both together may admit more", what, taker.ID, taker.Describe(), is.ID, is.Describe())
 	}
 	if !more {
@@ -116,15 +116,6 @@ func (l *Limit) countsApart(other *Limit) bool {
 	return l.Action == ActionLimit && other.Action == ActionLimit && slices.ContainsFunc(l.when, func(c condition) bool {
 		return !slices.Contains(l.Level(), c.name) && !slices.ContainsFunc(other.when, func(o condition) bool { return o.name == c.name && o.text == c.text })
 	})
-}
-
-// togetherMore reports whether two limits that count apart admit more together than one that counted for both.
-func togetherMore(a, b, was *Limit) bool {
-	if a.Params.Algorithm != was.Params.Algorithm || b.Params.Algorithm != was.Params.Algorithm {
-		return true
-	}
-	perUs := func(l *Limit) float64 { return float64(l.Params.Count) / float64(max(l.Params.Period, 1)) }
-	return a.Params.Capacity+b.Params.Capacity > was.Params.Capacity || perUs(a)+perUs(b) > perUs(was)*(1+1e-9)
 }
 
 // isNewAllow reports whether a limit allows requests that it did not allow as it was: it has a line that says so.

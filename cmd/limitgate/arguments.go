@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/netip"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -102,18 +103,20 @@ func tooMany(fs *flag.FlagSet, arg string) string {
 	return text
 }
 
-// hostName matches an address of IPv4, and a name that has a dot.
-var hostName = regexp.MustCompile(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+$`)
+// hostName matches a name that has a dot, and hostChars what a host may have.
+var (
+	hostName  = regexp.MustCompile(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+$`)
+	hostChars = regexp.MustCompile(`^[0-9A-Za-z.:-]+$`)
+)
 
 // hostAsHelp returns the word behind -h if it is a host, as -h has it in other programs, or "".
 func hostAsHelp(args []string) string {
 	for i := 0; i+1 < len(args); i++ {
 		addr := args[i+1]
 		host, port, err := net.SplitHostPort(addr)
-		if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
-			host = addr
-		}
-		if args[i] == "-h" && (host == "localhost" || hostName.MatchString(host)) {
+		_, bad := strconv.ParseUint(port, 10, 16)
+		withPort := err == nil && bad == nil && hostChars.MatchString(host)
+		if _, notIP := netip.ParseAddr(addr); args[i] == "-h" && (withPort || notIP == nil || addr == "localhost" || hostName.MatchString(addr)) {
 			return addr
 		}
 	}

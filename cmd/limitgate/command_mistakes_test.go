@@ -150,6 +150,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"check", "acme", "-", "-", "--addr", "http://127.0.0.1:22004?password=secret"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
 	{[]string{"check", "acme", "-", "-", "--addr", "http://token:secret"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:6380`},
 	{[]string{"health", "-h", "localhost:9180"}, "limitgate health: -h is --help; an address is --addr localhost:9180\n"},
+	{[]string{"check", "-h", "::1", "acme", "-", "-"}, "an address is --addr [::1]:PORT\n"},
+	{[]string{"check", "-h", "redis:6380", "acme", "-", "-"}, "an address is --addr redis:6380\n"},
 	{[]string{"stats", "5"}, `"5" is not a flag: the time between two lines is --every 5s; `},
 	{[]string{"top", "--interval", "5s"}, "did you mean --every?"},
 	{[]string{"replay", "--limits", sampleLimits, "a", "b"}, `replay: "b" is one argument too many: limitgate replay`},

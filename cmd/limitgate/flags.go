@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,8 +28,8 @@ func parseFlags(env *environment, fs *flag.FlagSet, args []string) (code int, do
 		return exitUsage, true
 	case errors.Is(err, flag.ErrHelp) && fs.Lookup("addr") != nil && hostAsHelp(args) != "":
 		host := hostAsHelp(args)
-		if !strings.Contains(host, ":") {
-			host += ":PORT"
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(host, "PORT")
 		}
 		fmt.Fprintf(env.stderr, "limitgate %s: -h is --help; an address is --addr %.64s\n", fs.Name(), host)
 		return exitUsage, true

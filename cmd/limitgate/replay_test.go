@@ -42,7 +42,7 @@ func TestReplayLacking(t *testing.T) {
 
 // TestReplayOfProxy: a log with the address of a proxy for all requests is reported, and one with that of a client, or of few requests, is not.
 func TestReplayOfProxy(t *testing.T) {
-	const warning = "all requests have one address of a private network: the log has that of a proxy in front"
+	const warning = "all requests have one address of a private network: the log may have that of a proxy in front"
 	for name, row := range map[string]struct {
 		first, last string
 		requests    int

@@ -32,6 +32,14 @@ var formats = map[string]string{
 	"Unix ms":    `{"time":1772359205000,"client_ip":"203.0.113.7","method":"GET","url":"/v1/search?q=a%20b","proto":"HTTP/2.0","status_code":200,"bytes_sent":1045,"agent":"curl/8.5 (x)"}`,
 }
 
+// TestKeptLine: a line with its fields beside, as Fluent Bit writes them, is read by these.
+func TestKeptLine(t *testing.T) {
+	e, err := parseJSON([]byte(`{"log":"GET /a","stream":"stdout","time":"2026-03-01T10:00:05Z","client_ip":"203.0.113.7","method":"GET","path":"/a","status":200}`))
+	if err != nil || e.RemoteAddr != "203.0.113.7" || e.Target != "/a" {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
 // TestFormats checks that a request is the same in every format.
 func TestFormats(t *testing.T) {
 	want := Entry{

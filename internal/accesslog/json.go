@@ -35,7 +35,7 @@ func parseJSON(line []byte) (e Entry, err error) {
 	if err := decoder.Decode(&values); err != nil {
 		return e, errors.New("the line begins like JSON and is not: want one object a line")
 	}
-	if _, isText := values["log"].(string); isText && values["stream"] != nil {
+	if _, isText := values["log"].(string); isText && values["stream"] != nil && values["request"] == nil && firstOf(values, jsonMethods) == "" {
 		return e, errors.New("the line of a log is inside of one of Docker: jq -r .log FILE takes it out")
 	}
 	stamp := firstOf(values, jsonTimes)

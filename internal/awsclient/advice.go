@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -60,7 +61,7 @@ func Advice(err error) string {
 		return ""
 	case badURL != "":
 		return badURL
-	case badRegion(os.Environ()) != "" && (errors.As(err, new(*net.DNSError)) || isForeign(err)):
+	case errors.As(err, new(*net.DNSError)) && badRegion(os.Environ()) != "" && !hasEndpoint(os.Environ()):
 		return badRegion(os.Environ())
 	case errors.As(err, new(*net.DNSError)):
 		return adviceHost
@@ -71,7 +72,11 @@ func Advice(err error) string {
 	case errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return adviceTLS
 	case isForeign(err):
-		return fmt.Sprintf(adviceAnswer, operation.ServiceID, strings.ToUpper(strings.ReplaceAll(operation.ServiceID, " ", "_")))
+		advice := fmt.Sprintf(adviceAnswer, operation.ServiceID, strings.ToUpper(strings.ReplaceAll(operation.ServiceID, " ", "_")))
+		if region := badRegion(os.Environ()); region != "" {
+			advice += "; " + region
+		}
+		return advice
 	}
 	return ""
 }
@@ -118,7 +123,18 @@ func badEndpoint(environ []string) string {
 }
 
 // regionName matches the names of regions, https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-regions.html.
-var regionName = regexp.MustCompile(`^[a-z]{2}(-[a-z]+){1,3}-[0-9]{1,2}$`)
+var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+){1,3}-[0-9]{1,2}$`)
+
+// regionText matches what is most likely meant as a region.
+var regionText = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+
+// hasEndpoint reports whether a variable has the URL of a service.
+func hasEndpoint(environ []string) bool {
+	return slices.ContainsFunc(environ, func(v string) bool {
+		name, text, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "AWS_ENDPOINT_URL") && text != ""
+	})
+}
 
 // badRegion returns advice about a variable that is meant to have a region and does not, or "".
 func badRegion(environ []string) string {
@@ -128,7 +144,10 @@ func badRegion(environ []string) string {
 				if regionName.MatchString(text) {
 					return ""
 				}
-				return fmt.Sprintf("%s is %.32q, which is no region: write for example eu-central-1", name, text)
+				if !regionText.MatchString(text) {
+					return name + " is no region: write for example eu-central-1" // it may be a secret
+				}
+				return fmt.Sprintf("%s is %q, which is no region of AWS: write for example eu-central-1", name, text)
 			}
 		}
 	}

@@ -54,13 +54,15 @@ func TestAdvice(t *testing.T) {
 
 // TestAdviceRegion: a region that is none is named, the one that counts first, where the host or the answer may be wrong because of it.
 func TestAdviceRegion(t *testing.T) {
-	const text = "AWS_REGION is \"eu-central1\", which is no region: write for example eu-central-1"
+	const text = "AWS_REGION is \"eu-central1\", which is no region of AWS: write for example eu-central-1"
 	for _, row := range []struct{ environ, want string }{
 		{"AWS_REGION=eu-central1", text},
 		{"AWS_DEFAULT_REGION=frankfurt AWS_REGION=eu-central1", text},
-		{"AWS_DEFAULT_REGION=frankfurt", "AWS_DEFAULT_REGION is \"frankfurt\", which is no region: write for example eu-central-1"},
+		{"AWS_DEFAULT_REGION=frankfurt", "AWS_DEFAULT_REGION is \"frankfurt\", which is no region of AWS: write for example eu-central-1"},
 		{"AWS_DEFAULT_REGION=frankfurt AWS_REGION=us-gov-west-1", ""},
 		{"AWS_REGION= AWS_PROFILE=x", ""},
+		{"AWS_REGION=eusc-de-east-1", ""},
+		{"AWS_REGION=wJalrXUtnFEMI/K7MDENG", "AWS_REGION is no region: write for example eu-central-1"},
 	} {
 		if got := badRegion(strings.Fields(row.environ)); got != row.want {
 			t.Errorf("%s: %q", row.environ, got)
@@ -69,6 +71,10 @@ func TestAdviceRegion(t *testing.T) {
 	t.Setenv("AWS_REGION", "eu-central1")
 	if got := Advice(&smithy.OperationError{ServiceID: "DynamoDB", Err: &net.DNSError{IsNotFound: true}}); got != text {
 		t.Errorf("of a host: %q", got)
+	}
+	t.Setenv("AWS_ENDPOINT_URL", "http://dynamodb-locl:8000")
+	if got := Advice(&smithy.OperationError{ServiceID: "DynamoDB", Err: &net.DNSError{IsNotFound: true}}); got != adviceHost {
+		t.Errorf("of the host of an endpoint: %q", got)
 	}
 	if got := Advice(&smithy.OperationError{ServiceID: "DynamoDB", Err: &smithy.GenericAPIError{Code: "ExpiredToken"}}); got != adviceExpired {
 		t.Errorf("of a refusal: %q", got)

@@ -12,7 +12,7 @@ import (
 
 // kongPluginFields are the fields of a plugin, with those of decK, which begin with _.
 // Source: https://developer.konghq.com/gateway/entities/plugin/
-var kongPluginFields = wordsOf("name id instance_name enabled config service route consumer consumer_group protocols tags ordering partials condition run_on created_at updated_at _config _comment _ignore")
+var kongPluginFields = wordsOf("name id instance_name enabled config service route consumer consumer_group protocols tags ordering partials condition run_on created_at updated_at ws_id cache_key _config _comment _ignore")
 
 // wordsOf returns the words of a text.
 func wordsOf(text string) map[string]bool {
@@ -35,10 +35,6 @@ func (k *kong) remarkFields(n *yaml.Node) (unknown bool) {
 		meant := question(nearest(key.Value, slices.Sorted(maps.Keys(kongPluginFields))))
 		if slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return w.name == strings.TrimPrefix(key.Value, "config.") }) {
 			meant = ": write it inside of config"
-		}
-		if meant == "" {
-			k.note("the field " + limit.Shorten(key.Value) + " of the plugin is not read")
-			continue
 		}
 		k.remark(key.Line, "a plugin is not imported: Kong has no field %s of a plugin%s", limit.Shorten(key.Value), meant)
 		return true

@@ -32,6 +32,7 @@ func Nginx(content []byte) (Result, error) {
 	if err := n.file(words); err != nil {
 		return Result{}, explainNone(content, err)
 	}
+	n.remarkConnections()
 	n.remarkUnused(unused)
 	n.dropUnreached()
 	n.dropHostless()
@@ -152,9 +153,10 @@ type nginx struct {
 	maps         map[string]*nginxMap // by the variable
 	set          map[string]bool      // variables that other directives set
 	connected    map[string]string    // the keys of limit_conn_zone, by their zones
-	labels       names                // of locations that no condition on the path can have
-	areas        int                  // of all sites
-	looked       int                  // spots that were looked at
+	connections  []connections
+	labels       names // of locations that no condition on the path can have
+	areas        int   // of all sites
+	looked       int   // spots that were looked at
 	// dimensions are those of variables, and taken are all that are used.
 	dimensions map[string]string
 	taken      names

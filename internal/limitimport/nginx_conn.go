@@ -7,6 +7,12 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
+// connections is a limit_conn.
+type connections struct {
+	zone, number string
+	line         int
+}
+
 // connectZone notes limit_conn_zone KEY zone=NAME:SIZE.
 // Source: https://nginx.org/en/docs/http/ngx_http_limit_conn_module.html
 func (n *nginx) connectZone(words []nginxWord) {
@@ -17,31 +23,26 @@ func (n *nginx) connectZone(words []nginxWord) {
 	n.connected[name] = words[1].text
 }
 
-// connect remarks on limit_conn ZONE NUMBER, with the limit to write in its place.
+// connect notes limit_conn ZONE NUMBER.
 func (n *nginx) connect(words []nginxWord) {
-	id, slots := "connections", "20"
+	c := connections{line: words[0].line}
 	if len(words) == 3 {
-		id = word(words[1].text)
-		if number, mistake := wholeNumber(words[2].text); mistake == "" && number <= limit.MaxSlots {
-			slots = words[2].text
-		}
+		c.zone, c.number = words[1].text, words[2].text
 	}
-	by := "tenant"
-	if variables, _, ok := splitKey(n.keyOfConnections(words)); ok && len(variables) == 1 {
-		switch variable := variables[0]; {
-		case isAddress(variable):
-			by = "tenant, ip"
-		case variable == "server_name" || variable == "host":
-			by = "tenant, " + variable
-		}
-	}
-	n.remark(words[0].line, "limit_conn is not imported: %s", fmt.Sprintf("services hold slots by RL.ACQUIRE, and give them back by RL.RELEASE; for these write into a plan {id: %s, by: [%s], algorithm: concurrency, slots: %s}", id, by, slots))
+	n.connections = append(n.connections, c)
 }
 
-// keyOfConnections returns the key of the zone of a limit_conn, or "".
-func (n *nginx) keyOfConnections(words []nginxWord) string {
-	if len(words) < 2 {
-		return ""
+// remarkConnections remarks on each limit_conn, with the limit to write in its place.
+func (n *nginx) remarkConnections() {
+	ids := names{}
+	for _, c := range n.connections {
+		by, slots := "tenant", "NUMBER"
+		if variables, literal, ok := splitKey(n.connected[c.zone]); ok && !literal && len(variables) == 1 && isAddress(variables[0]) {
+			by = "tenant, ip"
+		}
+		if number, mistake := wholeNumber(c.number); mistake == "" && number <= limit.MaxSlots {
+			slots = fmt.Sprint(number)
+		}
+		n.remark(c.line, "limit_conn is not imported: services hold slots by RL.ACQUIRE, and give them back by RL.RELEASE; for these write into a plan {id: %s, by: [%s], algorithm: concurrency, slots: %s}", ids.unique(word("conn-"+c.zone)), by, slots)
 	}
-	return n.connected[words[1].text]
 }

@@ -24,7 +24,7 @@ func TestNginxMistakes(t *testing.T) {
 		"a log_format with <%":  {"http {\n log_format a '<% $uri %>';\n access_log /x\n " + zone + "\n}", "; is missing", "template"},
 		"a quoted location":     {"http { " + zone + " server { location \"/a/${b}/\" { limit_req zone=a; } } }", "", "placeholder"},
 		"an entry of a map":     {"http { map $uri $x { location ${host}; } " + zone + " limit_req zone=a; }", "", "placeholder"},
-		"limit_conn":            {"http { limit_conn_zone $binary_remote_addr zone=addr:10m; server { limit_conn addr 7; } }", "limit_conn is not imported: services hold slots by RL.ACQUIRE, and give them back by RL.RELEASE; for these write into a plan {id: addr, by: [tenant, ip], algorithm: concurrency, slots: 7}", "limit_conn_zone"},
+		"limit_conn":            {"http { server { limit_conn addr 7; } limit_conn_zone $binary_remote_addr zone=addr:10m; }", "limit_conn is not imported: services hold slots by RL.ACQUIRE, and give them back by RL.RELEASE; for these write into a plan {id: conn-addr, by: [tenant, ip], algorithm: concurrency, slots: 7}", "limit_conn_zone"},
 		"variables of others":   {"http { split_clients $remote_addr $uris { * a; } auth_request_set $hosts x; limit_req_zone $uris zone=a:1m rate=1r/s; limit_req_zone $hosts zone=b:1m rate=1r/s; limit_req zone=a; limit_req zone=b; }", "DIM uris", "did you mean"},
 	} {
 		result, err := limitimport.Nginx([]byte(row.content))

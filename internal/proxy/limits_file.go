@@ -44,14 +44,14 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 // mostWarnings bounds the lines about one file: more hide what else the log has.
 const mostWarnings = 20
 
-// logWarnings logs warnings about the limits, each text once.
+// logWarnings logs warnings about the limits, each once.
 func (f *fileSource) logWarnings(warnings []limit.Problem) {
-	s, logged, known := f.settings, 0, map[string]bool{}
+	s, logged, known := f.settings, 0, map[limit.Problem]bool{}
 	for _, w := range warnings {
-		if w.Note || w.Redis && !s.UsesRedis() || s.EnvoyAlone() || known[w.Text] {
+		if w.Note || w.Redis && !s.UsesRedis() || s.EnvoyAlone() || known[w] {
 			continue
 		}
-		known[w.Text] = true
+		known[w] = true
 		if logged++; logged > mostWarnings {
 			continue
 		}

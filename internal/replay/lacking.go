@@ -136,7 +136,7 @@ func (l *lacking) warn(opts *Options) {
 		opts.Warn(fmt.Sprintf("--op %s has no field of the log: all requests have that op; a field stands in braces, such as {method} {path}", opts.Op))
 	}
 	if l.ofProxy() {
-		opts.Warn("all requests have one address of a private network: the log has that of a proxy in front, and limits by ip count all clients as one; nginx takes that of the client by real_ip_header")
+		opts.Warn("all requests have one address of a private network: the log may have that of a proxy in front, and limits by ip count all clients as one then; nginx takes that of the client by real_ip_header")
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.dims)) {
 		if l.dims[name] == l.requests {
