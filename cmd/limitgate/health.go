@@ -221,22 +221,28 @@ func (r *readinessBody) failedCalls() string {
 
 // storeFault returns what the backstop decides in place of the store, with the error, or "" if it decides nothing.
 func (r *readinessBody) storeFault() string {
-	failing, first := 0, ""
+	open, first := 0, ""
 	for _, sh := range r.Shards {
-		if !sh.isOpen() && (r.Fault == "" || sh.Error == "") {
+		if !sh.isOpen() {
 			continue
 		}
-		if failing++; failing == 1 {
+		if open++; open == 1 {
 			first = sh.Addr + ": " + cmp.Or(sh.Error, "its breaker is "+sh.Breaker)
 		}
 	}
+	late := r.failedCalls() // a late one is not all of its node
+	if late != "" && open > 0 {
+		first += ", and calls to " + late
+	}
 	switch all := len(r.Shards); {
-	case failing == 1:
+	case open == 1:
 		return "for " + first
-	case failing > 1 && failing == all:
+	case open > 1 && open == all:
 		return fmt.Sprintf("everything, as none of %d nodes does: %s", all, first)
-	case failing > 1:
-		return fmt.Sprintf("for %d of %d nodes: %s", failing, all, first)
+	case open > 1:
+		return fmt.Sprintf("for %d of %d nodes: %s", open, all, first)
+	case late != "" && r.Fault != "":
+		return "for some calls: those to " + late
 	case r.Fault == "":
 		return ""
 	case strings.Contains(r.Fault, "hash slots have no master"):

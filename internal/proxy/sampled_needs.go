@@ -53,7 +53,7 @@ func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds
 		return needs
 	}
 	limits := set.TenantLimits(req.Tenant) // it overrides none
-	needs = &planNeeds{decided: !allNeedMore(limits), sent: map[string]bool{}}
+	needs = &planNeeds{decided: !allNeedMore(limits), sent: s.sentOf(plan)}
 	kept := map[bool]int{} // limits of slots, and others
 	for _, l := range limits {
 		if l.Mode == limit.ModeEnforce && l.Action != limit.ActionAllow && l.NeedsMore() && kept[l.HoldsSlots()] < unsentLimits {
@@ -63,6 +63,17 @@ func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds
 	}
 	s.needs[plan] = needs
 	return needs
+}
+
+// sentOf returns the dimensions that requests of a plan have, and "" for a slot. They outlive a set: a slot may be taken seldom.
+func (s *sampledRequests) sentOf(plan string) map[string]bool {
+	if s.sent[plan] == nil || len(s.sent[plan]) > sampledNames {
+		if len(s.sent) >= sampledPlans {
+			clear(s.sent)
+		}
+		s.sent[plan] = map[string]bool{}
+	}
+	return s.sent[plan]
 }
 
 // lackingOf returns the limit that requests of a plan do not meet for want of a dimension, or if there is none of a slot, once no

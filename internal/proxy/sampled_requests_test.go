@@ -250,6 +250,22 @@ func TestUnslotted(t *testing.T) {
 	}
 }
 
+// TestSlotBeforeReload: a slot that was taken before other limits came into use is one of the plan.
+func TestSlotBeforeReload(t *testing.T) {
+	const limits = `{id: exports, by: [tenant], algorithm: concurrency, slots: 2}, {id: rps, by: [tenant], rate: %s}`
+	log := new(syncbuffer.Buffer)
+	set := setOf(t, fmt.Sprintf(limits, "9/s"))
+	s := newSampledRequests(func() *limit.Set { return set }, false, slog.New(slog.NewTextHandler(log, nil)))
+	s.look(&limit.Request{Tenant: "acme", Cost: 1, Hold: limit.HoldSlot})
+	set = setOf(t, fmt.Sprintf(limits, "10/s"))
+	for range 2 * unsentRequests {
+		s.look(&limit.Request{Tenant: "acme", Cost: 1})
+	}
+	if log.String() != "" {
+		t.Errorf("logged %s", log)
+	}
+}
+
 // TestUnsentBesideSlots: very many limits of slots do not hide that a dimension is missing.
 func TestUnsentBesideSlots(t *testing.T) {
 	var limits strings.Builder
