@@ -32,7 +32,7 @@ func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {
 	}
 }
 
-// adviceToLift returns the advice to lift limits of a plugin that Kong leaves out for p, or "" if a limit would be
+// adviceToLift returns the advice to lift limits of a plugin that Kong leaves out for p, or that a limit would be
 // lifted too that Kong has there. The import does not write these itself: a request without the dimensions of p
 // would have no limit.
 func (k *kong) adviceToLift(p *kongPlugin, lefts []kongLeft) string {
@@ -40,8 +40,11 @@ func (k *kong) adviceToLift(p *kongPlugin, lefts []kongLeft) string {
 	for _, left := range lefts {
 		allow := left.l.allow()
 		allow.when = left.region
-		if !allow.takesPlaceOf(left.l) || k.liftsOther(&allow, p) {
+		switch {
+		case !allow.takesPlaceOf(left.l):
 			return ""
+		case k.liftsOther(&allow, p):
+			return ", as an allow there would lift limits of other plugins too"
 		}
 		allows = append(allows, allow)
 	}
