@@ -17,7 +17,7 @@ func (c *compiler) noteBurst(o *RuleSpec, field string, of, l *Limit) {
 	how, lower := "raise", max(int64(alike), l.MaxCost, l.FixedCost, 1)
 	switch held := l.Params.Capacity; {
 	case alike >= float64(2*held) && alike <= bucket.MaxCapacity && held < l.Rate.Count:
-	case lower <= held/2 && held > l.Rate.Count:
+	case alike < float64(held) && lower <= held/2 && held > l.Rate.Count:
 		alike = float64(lower)
 		how = "lower"
 	default:

@@ -241,12 +241,12 @@ func (r *readinessBody) storeFault() string {
 		return fmt.Sprintf("everything, as none of %d nodes does: %s", all, first)
 	case open > 1:
 		return fmt.Sprintf("for %d of %d nodes: %s", open, all, first)
+	case strings.Contains(r.Fault, "hash slots have no master"):
+		return "for some of the tenants: " + r.Fault
 	case late != "" && r.Fault != "":
 		return "for some calls: those to " + late
 	case r.Fault == "":
 		return ""
-	case strings.Contains(r.Fault, "hash slots have no master"):
-		return "for some of the tenants: " + r.Fault
 	case all > 0:
 		return "for a node: " + r.Fault
 	}

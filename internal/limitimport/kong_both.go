@@ -32,9 +32,8 @@ func (k *kong) remarkBoth(p *kongPlugin, allows []kongAllow) {
 	}
 }
 
-// adviceToLift returns the advice to lift limits of a plugin that Kong leaves out for p, or that a limit would be
-// lifted too that Kong has there. The import does not write these itself: a request without the dimensions of p
-// would have no limit.
+// adviceToLift returns the advice to lift limits of a plugin that Kong leaves out for p, why there is none where a limit would be lifted
+// too that Kong has there, or "". The import does not write these itself: a request without the dimensions of p would have no limit.
 func (k *kong) adviceToLift(p *kongPlugin, lefts []kongLeft) string {
 	var allows []imported
 	for _, left := range lefts {

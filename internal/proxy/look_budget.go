@@ -3,8 +3,8 @@ package proxy
 import "time"
 
 // lookBurst and looksPerSecond bound the requests of a plan that are compared with limits: each comparison is part of a decision, of up to
-// 30 us. New sets do not renew them. Once the burst is used up, a look is at any request of the plan, so that the mistake of a part of
-// them is found in as many looks on average as that part has requests.
+// 30 us. New sets do not renew them. Once the burst is used up, a look is at any request of the plan: a mistake in one of N requests is
+// found after N looks on average.
 const (
 	lookBurst      = 1000
 	looksPerSecond = 10
