@@ -74,8 +74,9 @@ func TestFormats(t *testing.T) {
 // TestFormatsMistakes checks the errors of lines that begin like a format.
 func TestFormatsMistakes(t *testing.T) {
 	for line, want := range map[string]string{
-		`{"time":"2026-03-01T10:00:05Z"`:                                               "the line begins like JSON and is not",
-		`{"log":"203.0.113.7 - - [x","stream":"stdout","time":"2026-03-01T10:00:05Z"}`: "inside of one of Docker: jq -r .log FILE takes it out",
+		`{"time":"2026-03-01T10:00:05Z"`:                                                                  "the line begins like JSON and is not",
+		`{"log":"203.0.113.7 - - [x","stream":"stdout","time":"2026-03-01T10:00:05Z"}`:                    "inside of one of Docker: jq -r .log FILE takes it out",
+		`web-1  | 203.0.113.7 - acme [16/Nov/2026:00:00:03 +0000] "GET /a HTTP/1.1" 200 12 "-" "app/2.1"`: `the address of the client stands behind "web-1 |": remove what is in front of it (docker compose logs --no-log-prefix, or cut)`,
 		`{}`: "the object has no time",
 		`{"time":"noon","client_ip":"192.0.2.1","method":"GET","path":"/"}`:        "the time is \"noon\"",
 		`{"time":-5,"client_ip":"192.0.2.1","method":"GET","path":"/"}`:            "want seconds or milliseconds",

@@ -84,12 +84,34 @@ func (e *Entry) parseClient(s string) (rest string, err error) {
 	if looksLikeVhost(ident, user) {
 		return "", errors.New("the line begins with a virtual host, before the client's address: want Common or Combined Log Format without it (cut -d' ' -f2- removes it)")
 	}
+	if begin := addressBehind(host, ident, user); begin != "" {
+		return "", fmt.Errorf("the address of the client stands behind %s: remove what is in front of it (docker compose logs --no-log-prefix, or cut)", quote(begin))
+	}
 	e.RemoteAddr = host
 	// Apache writes "" for a user who logged in with an empty name.
 	if user != "-" && user != `""` {
 		e.User = unescape(user)
 	}
 	return rest[i+1:], nil
+}
+
+// addressBehind returns what stands in front of ADDRESS IDENT USER, the last words in front of the time, if that is more than one word,
+// as the prefix of docker compose, or "".
+func addressBehind(host, ident, user string) string {
+	if !strings.Contains(user, " ") { // without the memory of words
+		return ""
+	}
+	words := strings.Fields(ident + " " + user)
+	if len(words) < 4 {
+		return ""
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return ""
+	}
+	if _, err := netip.ParseAddr(words[len(words)-3]); err != nil {
+		return ""
+	}
+	return strings.Join(append([]string{host}, words[:len(words)-3]...), " ")
 }
 
 // looksLikeVhost recognizes Apache's vhost_combined format, where every field is one
