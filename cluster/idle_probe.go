@@ -11,7 +11,8 @@ import (
 
 // An open breaker closes when a call succeeds as its probe. Where no call comes the store would be reported as failing
 // long after its outage, so that the proxy makes a call every two or three seconds then. The call is on a bucket of its
-// own, with the deadline and the outcome of any other: a master that is slow or refuses writes does not pass.
+// own, with the deadline and the outcome of any other: a master that is slow or refuses writes does not pass. The same holds of a master
+// with a closed breaker whose last call has failed.
 //
 // A master that refuses writes and answers reads has a closed breaker, and where calls only read nothing shows that it takes
 // writes again. The proxy writes a key of its own each half second then. The outcome is none of the breaker: the reads
@@ -27,13 +28,34 @@ const (
 	writeTTL = time.Second
 )
 
-// probeIdle probes the masters whose breakers are open and for which no call comes.
+// isLate reports whether the last calls to a node with a closed breaker have failed, for a while, and it refuses no writes.
+func (n *node) isLate() bool {
+	since := n.sick.Load()
+	if since == 0 || time.Since(time.Unix(0, since)) < idleProbe || n.breaker.State() != breaker.Closed {
+		return false
+	}
+	_, refusal := n.refuses()
+	return refusal == nil
+}
+
+// anyLate reports whether any master isLate.
+func (s *Store) anyLate() bool {
+	for _, n := range s.top.Load().nodes {
+		if n.isLate() {
+			return true
+		}
+	}
+	return false
+}
+
+// probeIdle probes the masters whose breakers are open, and for which no call comes, and those that are late.
 func (s *Store) probeIdle() {
 	var items []limit.Item
 	var nodes []*node // of the items
 	var calls []limit.Call
 	for n, key := range s.top.Load().keysOf(probePrefix, "") {
-		if st := n.breaker.Status(); st.State == breaker.Closed || time.Since(st.Probe) < idleProbe || !n.pipeline.connected() {
+		st := n.breaker.Status()
+		if waits := st.State != breaker.Closed && time.Since(st.Probe) >= idleProbe; !waits && !n.isLate() || !n.pipeline.connected() {
 			continue
 		}
 		nodes = append(nodes, n)

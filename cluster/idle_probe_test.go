@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -41,6 +42,21 @@ func TestIdleProbe(t *testing.T) {
 				t.Errorf("behind the probe: %+v", it)
 			}
 		})
+	}
+}
+
+// TestIdleProbeOfLateCall: without a further call a master with a closed breaker is reported as failing for a few seconds alone.
+func TestIdleProbeOfLateCall(t *testing.T) {
+	t.Parallel()
+	s := openWithOptions(t, Options{DecisionTimeout: time.Second}, redistest.Start(t).Addr)
+	n := s.top.Load().single
+	n.reportHealth(context.DeadlineExceeded)
+	if n.sick.Load() == 0 {
+		t.Fatal("the node does not fail")
+	}
+	redistest.Eventually(t, 20*time.Second, "the node has recovered", func() bool { return n.sick.Load() == 0 })
+	if state := n.breaker.State(); state != breaker.Closed {
+		t.Errorf("its breaker is %s", state)
 	}
 }
 

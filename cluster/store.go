@@ -137,7 +137,7 @@ func (s *Store) Run(ctx context.Context) error {
 				s.checkDataLoss(ctx, false)
 			}
 			open := s.anyOpen()
-			if open {
+			if open || s.anyLate() {
 				s.probeIdle()
 			}
 			if s.anyRefuses() {
