@@ -24,15 +24,15 @@ type LimitsSource struct {
 	opts  limit.CompileOptions
 	apply func(*limit.Set)
 
-	reading sync.Mutex // serializes reads of the file, which may take a second
+	reading  sync.Mutex            // serializes reads of the file, which may take a second, and guards warnings and warn
+	warnings []limit.Problem       // about the file that came into use last
+	warn     func([]limit.Problem) // gets those that a reload brings
 
 	mu     sync.Mutex // guards the fields below, and apply
 	set    *limit.Set
 	loaded time.Time
 	failed error // why the last reload failed
 	canary canary
-	// warnings are those about the file that was read last, and added those of them that the one before had not.
-	warnings, added []limit.Problem
 	// rejected is the number of reloads that failed.
 	rejected int64
 }
@@ -54,7 +54,7 @@ type LimitsStatus struct {
 // sample, with the name "built-in sample". OpenLimits fails when the limits cannot be
 // used; later reloads keep the last good ones instead.
 func OpenLimits(path string, sample []byte, opts limit.CompileOptions) (*LimitsSource, []limit.Problem, error) {
-	s := &LimitsSource{name: path, opts: opts, apply: func(*limit.Set) {}}
+	s := &LimitsSource{name: path, opts: opts, apply: func(*limit.Set) {}, warn: func([]limit.Problem) {}}
 	s.read = func() ([]byte, error) { return ReadLimitsFile(path) }
 	if path == "" {
 		s.name = SampleName
@@ -144,22 +144,38 @@ func (s *LimitsSource) OnChange(apply func(*limit.Set)) {
 	s.apply = apply
 }
 
+// OnWarnings makes later reloads pass to warn, one call at a time, the warnings about a file in use that the file before had not.
+func (s *LimitsSource) OnWarnings(warn func([]limit.Problem)) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.warn = warn
+}
+
 // Reload loads the limits again. If that fails, the last good ones stay. A file whose version was taken
 // back is an error.
 func (s *LimitsSource) Reload() error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	next, warnings, err := s.parseNext()
+	if err := s.take(next, err); err != nil {
+		return err
+	}
+	added := newWarnings(s.warnings, warnings)
+	s.warnings = warnings
+	s.warn(added)
+	return nil
+}
+
+// take uses the set of a file that was read, or remembers why it could not be. It returns why another one is in use.
+func (s *LimitsSource) take(next *limit.Set, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.added = nil
 	if err != nil {
 		s.failed = err
 		s.rejected++
 		return err
 	}
 	s.failed, s.loaded = nil, time.Now()
-	s.warnings, s.added = warnings, newWarnings(s.warnings, warnings)
 	s.use(s.canary.next(s.set, next))
 	if s.canary.held != "" {
 		return fmt.Errorf("%s; change the file, or restore that of version %s, which is in use", s.canary.heldBack(), s.set.Version)
@@ -173,13 +189,6 @@ func (s *LimitsSource) parseNext() (*limit.Set, []limit.Problem, error) {
 	ids := s.canary.ids(s.set) // a trial that ends meanwhile does not change them
 	s.mu.Unlock()
 	return s.parse(ids)
-}
-
-// NewWarnings returns the warnings about the file that the last reload read and the one before had not.
-func (s *LimitsSource) NewWarnings() []limit.Problem {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.added
 }
 
 // lineNumber matches the places in the text of a warning.

@@ -37,6 +37,7 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 	}
 	f := &fileSource{source, s, log, reload}
 	f.logWarnings(warnings)
+	source.OnWarnings(f.logWarnings)
 	source.Canary(s.LimitsCanary, s.CanaryThreshold)
 	return f, nil
 }
@@ -44,14 +45,13 @@ func openFile(s *config.Settings, log *slog.Logger, reload <-chan os.Signal) (*f
 // mostWarnings bounds the lines about one file: more hide what else the log has.
 const mostWarnings = 20
 
-// logWarnings logs warnings about the limits, each once.
+// logWarnings logs warnings about the limits.
 func (f *fileSource) logWarnings(warnings []limit.Problem) {
-	s, logged, known := f.settings, 0, map[limit.Problem]bool{}
+	s, logged := f.settings, 0
 	for _, w := range warnings {
-		if w.Note || w.Redis && !s.UsesRedis() || s.EnvoyAlone() || known[w] {
+		if w.Note || w.Redis && !s.UsesRedis() || s.EnvoyAlone() {
 			continue
 		}
-		known[w] = true
 		if logged++; logged > mostWarnings {
 			continue
 		}
@@ -70,9 +70,6 @@ func (f *fileSource) logWarnings(warnings []limit.Problem) {
 		f.log.Warn("further warnings about the limits file", "left_out", logged-mostWarnings, "advice", "limitgate limits lint FILE has all")
 	}
 }
-
-// LogNewWarnings logs the warnings that came with the last reload.
-func (f *fileSource) LogNewWarnings() { f.logWarnings(f.NewWarnings()) }
 
 // LogsChanges returns false: each change is a reload.
 func (f *fileSource) LogsChanges() bool { return false }

@@ -19,8 +19,6 @@ type limitsSource interface {
 	Reload() error
 	// LogsChanges reports whether the source logs the changes of its limits itself.
 	LogsChanges() bool
-	// LogNewWarnings logs the warnings about limits that the last reload brought.
-	LogNewWarnings()
 	Status() config.LimitsStatus
 	// Threshold is the share of all requests, 0 to 1, that canary limits may deny beyond
 	// the denials of the current limits.
@@ -57,7 +55,6 @@ func reload(source limitsSource, by string, log *slog.Logger) error {
 	case before.Error == "" && source.LogsChanges():
 	case st.Version != before.Version || st.Trial != before.Trial || before.Error != "":
 		logReload(log, before.Error, set, source.Set(), describeReload(by, st.Version, st.Source, st.Trial)...)
-		source.LogNewWarnings()
 	case by == bySignal:
 		log.Info("limits are unchanged", "by", by, "version", st.Version)
 	}

@@ -129,9 +129,6 @@ func (t *tableSource) OnChange(apply func(*limit.Set)) {
 // LogsChanges returns true.
 func (t *tableSource) LogsChanges() bool { return true }
 
-// LogNewWarnings logs nothing: limits push prints the warnings about limits of a table.
-func (t *tableSource) LogNewWarnings() {}
-
 // Close ends the subscription.
 func (t *tableSource) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), awsclient.Timeout)
