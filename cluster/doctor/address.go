@@ -20,7 +20,7 @@ func (in *inspection) contactAll(ctx context.Context) {
 			c, err := in.prober.Contact(ctx, addr)
 			found[i], contacts[i] = AddressReport{Addr: addr, Role: c.Role, Master: c.Master}, c
 			if err != nil {
-				found[i].Error, found[i].away = cluster.Explain(err), cluster.IsAway(err)
+				found[i].Error, found[i].away = cluster.Explain(err), cluster.IsAway(err) && in.opts.Sentinel == ""
 			}
 		})
 	}
@@ -28,7 +28,7 @@ func (in *inspection) contactAll(ctx context.Context) {
 	for i := range found {
 		if found[i].Error == "" {
 			if err := in.readLayout(ctx, &found[i], contacts[i]); err != nil {
-				found[i].Error, found[i].away = cluster.Explain(err), cluster.IsAway(err)
+				found[i].Error, found[i].away = cluster.Explain(err), cluster.IsAway(err) && in.opts.Sentinel == ""
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func (r *Report) checkAddresses() {
 	}
 	for _, a := range r.Addresses {
 		switch {
-		case a.Error != "" && a.away && r.oneNode() && !strings.Contains(a.Error, "Sentinel"):
+		case a.Error != "" && a.away && r.oneNode():
 			r.find(bad, "address", a.Error+"; "+cluster.OtherNodes, a.Addr)
 		case a.Error != "":
 			r.find(bad, "address", a.Error, a.Addr)

@@ -31,7 +31,7 @@ type AddressReport struct {
 	Error string `json:"error,omitempty"`
 
 	run        string // run id of a node outside a cluster
-	away       bool   // it does not answer
+	away       bool   // it does not answer, and is not that of a Sentinel
 	otherStore bool   // it belongs to another store than the first address
 }
 
