@@ -1,7 +1,6 @@
 package limitimport
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,16 +11,7 @@ import (
 
 // kongPluginFields are the fields of a plugin, with those of decK, which begin with _.
 // Source: https://developer.konghq.com/gateway/entities/plugin/
-var kongPluginFields = wordsOf("name id instance_name enabled config service route consumer consumer_group protocols tags ordering partials condition run_on created_at updated_at ws_id cache_key _config _comment _ignore")
-
-// wordsOf returns the words of a text.
-func wordsOf(text string) map[string]bool {
-	of := map[string]bool{}
-	for _, word := range strings.Fields(text) {
-		of[word] = true
-	}
-	return of
-}
+var kongPluginFields = strings.Fields("name id instance_name enabled config service route consumer consumer_group protocols tags ordering partials condition run_on created_at updated_at ws_id cache_key _config _comment _ignore")
 
 // remarkFields remarks on a field of a plugin that Kong does not know, by which a condition may be lost, and reports whether there
 // is one.
@@ -29,10 +19,10 @@ func (k *kong) remarkFields(n *yaml.Node) (unknown bool) {
 	of := resolved(n)
 	for i := 0; of != nil && of.Kind == yaml.MappingNode && i+1 < len(of.Content); i += 2 {
 		key := of.Content[i]
-		if kongPluginFields[key.Value] || key.Value == "<<" { // which checkMerge has
+		if slices.Contains(kongPluginFields, key.Value) || key.Value == "<<" { // which checkMerge has
 			continue
 		}
-		meant := question(nearest(key.Value, slices.Sorted(maps.Keys(kongPluginFields))))
+		meant := question(nearest(key.Value, kongPluginFields))
 		if slices.ContainsFunc(kongWindows, func(w kongWindow) bool { return w.name == strings.TrimPrefix(key.Value, "config.") }) {
 			meant = ": write it inside of config"
 		}

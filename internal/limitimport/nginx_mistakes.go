@@ -83,7 +83,7 @@ func (n *nginx) remarkMisspelt(w nginxWord, meant, others []string) {
 // nginxVariables are variables that nginx has, of those that are like the ones of keys.
 // Source: https://nginx.org/en/docs/varindex.html
 var nginxVariables = strings.Fields(`ancient_browser args binary_remote_addr body_bytes_sent bytes_received bytes_sent connection connection_requests connection_time
-	content_length content_type cookie_ date_gmt date_local document_root document_uri geoip_city geoip_country_code geoip_org host hostname http2 http3 https
+	content_length content_type date_gmt date_local document_root document_uri geoip_city geoip_country_code geoip_org host hostname http2 http3 https
 	invalid_referer is_args is_request_port limit_conn_status limit_rate limit_req_status msec nginx_version pid pipe protocol proxy_add_x_forwarded_for proxy_host
 	proxy_port proxy_protocol_addr proxy_protocol_port proxy_protocol_server_addr proxy_protocol_server_port query_string quic realip_remote_addr realip_remote_port
 	realpath_root remote_addr remote_port remote_user request request_body request_body_file request_completion request_filename request_id request_length
