@@ -8,8 +8,8 @@ import (
 
 // Loosened describes for people which limits admit more after a change of a set: limits
 // that are removed, not enforced any more, fail open now, or have a higher rate or
-// capacity, and those whose place another limit takes, which admits more. It also lists limits that
-// may admit more, since they apply to other requests, or allow some. It compares the given tenants,
+// capacity, and those whose place another limit takes, which admits more, or of which it counts some requests apart. It also lists
+// limits that may admit more, since they apply to other requests, or allow some. It compares the given tenants,
 // those with overrides, which have the rest of their plan's limits, all plans and the shared limits.
 func Loosened(before, after *Set, tenants []string) []string {
 	c := loosened{plans: map[string]bool{}, known: map[[2]*Limit]bool{}}

@@ -55,7 +55,8 @@ func (c *loosened) places(what string, before, after []*Limit, about func(taker,
 	return true
 }
 
-// place adds a limit, was and is, if taker, which was taking, decides requests in its place and did not before, and admits more.
+// place adds a limit, was and is, if taker, which was taking, decides requests in its place and did not before, and admits more, by
+// itself or beside it.
 func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(taker, taking, was, is *Limit) bool) {
 	if c.compared++; c.compared > maxPlaces {
 		c.cut = true
@@ -69,13 +70,12 @@ func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(
 	if before || !taker.standsFor(is) || taker.isNewAllow(taking) && was.Action == ActionLimit {
 		return
 	}
-	if !more && taker.countsApart(is) {
+	switch {
+	case more:
+		c.add("%s%s (%s) takes the place of %s (%s)", what, taker.ID, taker.Describe(), is.ID, is.Describe())
+	case taker.countsApart(is):
 		c.add("%s%s (%s) counts requests that %s (%s) counted: both together may admit more", what, taker.ID, taker.Describe(), is.ID, is.Describe())
 	}
-	if !more {
-		return
-	}
-	c.add("%s%s (%s) takes the place of %s (%s)", what, taker.ID, taker.Describe(), is.ID, is.Describe())
 }
 
 // same reports whether two limits decide the same.
