@@ -82,18 +82,9 @@ func (c *compiler) warnAutoLocal() {
 		if a.Store != PlacementAutoLocal || !a.callsTenantSlot() || overridden[a.entryOfPlan()] {
 			continue
 		}
-		for _, b := range c.set.Limits {
-			if compared++; compared > mostCompared {
-				return
-			}
-			if b == a || b.Store == PlacementAutoLocal || overridden[b.entryOfPlan()] || !b.callsTenantSlot() || !b.meetsAll(a) {
-				continue
-			}
-			compared += len(c.set.Limits) // which replaced looks through
-			if !c.replaced(b) {
-				c.warn(a.Line, "store", "%s has auto-local without effect: each of its requests asks the store for %s (%s), which has it not. Give that one store: auto-local too, or remove this one", Quote(a.ID), Quote(b.ID), c.doc.At(b.Line))
-				break
-			}
+		isWithout := func(b *Limit) bool { return b.Store != PlacementAutoLocal && !overridden[b.entryOfPlan()] }
+		if b := c.askedBeside(a, &compared, isWithout); b != nil {
+			c.warn(a.Line, "store", "%s has auto-local without effect: each of its requests asks the store for %s (%s), which has it not. Give that one store: auto-local too, or remove this one", Quote(a.ID), Quote(b.ID), c.doc.At(b.Line))
 		}
 	}
 }

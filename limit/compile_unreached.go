@@ -100,10 +100,5 @@ func (l *Limit) hasLevelOf(other *Limit) bool {
 
 // isTaken reports whether a limit takes the place of l, or exempts from it, for requests that with is for.
 func (c *compiler) isTaken(l, with *Limit) bool {
-	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool {
-		if other == l || other.Plan != "" && l.Plan != "" && other.Plan != l.Plan {
-			return false
-		}
-		return (slices.Contains(other.Replaces, l.ID) || takesPlace(other, l)) && canMeet(other, with)
-	})
+	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool { return other.mayReplace(l) && canMeet(other, with) })
 }

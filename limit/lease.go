@@ -137,20 +137,28 @@ func (c *compiler) warnLeases() {
 		if !a.callsTenantSlot() {
 			continue
 		}
-		for _, b := range c.set.Limits {
-			if compared++; compared > mostCompared {
-				return
-			}
-			if b == a || b.Lease.On || !b.callsTenantSlot() || !b.meetsAll(a) {
-				continue
-			}
-			compared += len(c.set.Limits) // which replaced looks through
-			if !c.replaced(b) {
-				c.warn(a.Line, "lease", "%s has one without effect: each of its requests asks the store for %s (%s), which has none. Give that one a lease too, or remove this one", Quote(a.ID), Quote(b.ID), c.doc.At(b.Line))
-				break
-			}
+		if b := c.askedBeside(a, &compared, func(b *Limit) bool { return !b.Lease.On }); b != nil {
+			c.warn(a.Line, "lease", "%s has one without effect: each of its requests asks the store for %s (%s), which has none. Give that one a lease too, or remove this one", Quote(a.ID), Quote(b.ID), c.doc.At(b.Line))
 		}
 	}
+}
+
+// askedBeside returns the first limit in the tenant's hash slot that each request of a asks the store for, of those without something, or
+// nil, also once mostCompared are compared.
+func (c *compiler) askedBeside(a *Limit, compared *int, isWithout func(b *Limit) bool) *Limit {
+	for _, b := range c.set.Limits {
+		if *compared++; *compared > mostCompared {
+			return nil
+		}
+		if b == a || !isWithout(b) || !b.callsTenantSlot() || !b.meetsAll(a) {
+			continue
+		}
+		*compared += len(c.set.Limits) // which replaced looks through
+		if !c.replaced(b) {
+			return b
+		}
+	}
+	return nil
 }
 
 // callsTenantSlot reports whether a check of l is part of the call for the buckets in the tenant's hash slot.
@@ -170,7 +178,10 @@ func (l *Limit) meetsAll(a *Limit) bool {
 
 // replaced reports whether another limit applies in place of l to some requests.
 func (c *compiler) replaced(l *Limit) bool {
-	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool {
-		return other != l && other.Mode != ModeOff && (other.Plan == l.Plan || other.Plan == "" || l.Plan == "") && (slices.Contains(other.Replaces, l.ID) || takesPlace(other, l))
-	})
+	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool { return other.mayReplace(l) })
+}
+
+// mayReplace reports whether l applies in place of another limit to some requests.
+func (l *Limit) mayReplace(other *Limit) bool {
+	return other != l && l.Mode != ModeOff && (l.Plan == other.Plan || l.Plan == "" || other.Plan == "") && (slices.Contains(l.Replaces, other.ID) || takesPlace(l, other))
 }
