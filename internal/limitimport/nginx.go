@@ -176,8 +176,17 @@ var (
 	errNginxBrace = errors.New("a } ends no block")
 )
 
+// lineError is an error of a line.
+type lineError struct {
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.err) }
+func (e *lineError) Unwrap() error { return e.err }
+
 // at returns an error of a line.
-func at(line int, err error) error { return fmt.Errorf("line %d: %w", line, err) }
+func at(line int, err error) error { return &lineError{line, err} }
 
 // file reads the directives of a file, and the blocks in it.
 func (n *nginx) file(words []nginxWord) error {
@@ -231,7 +240,7 @@ func (n *nginx) block(directive, words []nginxWord, depth int) (rest []nginxWord
 		line = directive[0].line
 	}
 	if depth > maxNginxDepth {
-		return nil, fmt.Errorf("line %d: there are more than %d blocks in each other", line, maxNginxDepth)
+		return nil, at(line, fmt.Errorf("there are more than %d blocks in each other", maxNginxDepth))
 	}
 	if len(directive) > 0 && isLua(directive[0].text) && len(words) > 0 && words[0].is("}") {
 		n.remarkOnce(line, ofLua)

@@ -31,12 +31,12 @@ func withoutMark(content []byte) ([]byte, error) {
 
 // isTemplate reports whether the line of an error, or the one behind it, has a mark of a template.
 func isTemplate(content []byte, err error) bool {
-	var line int
-	if _, scanErr := fmt.Sscanf(err.Error(), "line %d:", &line); scanErr != nil {
+	of, ok := errors.AsType[*lineError](err)
+	if !ok {
 		return false
 	}
 	lines := bytes.Split(content, []byte("\n"))
-	first, last := min(max(line-1, 0), len(lines)), min(line+1, len(lines))
+	first, last := min(max(of.line-1, 0), len(lines)), min(of.line+1, len(lines))
 	return templateMark.Match(bytes.Join(lines[first:last], []byte("\n")))
 }
 

@@ -1,7 +1,7 @@
 package limitimport
 
 import (
-	"fmt"
+	"errors"
 	"strings"
 )
 
@@ -31,7 +31,7 @@ func nginxWords(text string, line int) (words []nginxWord, err error) {
 			lua = false
 			end := afterLua(text[i+1:])
 			if end < 0 {
-				return nil, fmt.Errorf("line %d: a block of Lua does not end", line)
+				return nil, at(line, errors.New("a block of Lua does not end"))
 			}
 			words = append(words, nginxWord{"{", false, line}, nginxWord{"}", false, line})
 			line += strings.Count(text[i:i+1+end], "\n")
@@ -58,7 +58,7 @@ func nginxWords(text string, line int) (words []nginxWord, err error) {
 				end++
 			}
 			if end >= len(text) {
-				return nil, fmt.Errorf("line %d: a quote does not end", line)
+				return nil, at(line, errors.New("a quote does not end"))
 			}
 			words = append(words, nginxWord{unescaped.Replace(text[i+1 : end]), true, line})
 			line += strings.Count(text[i:end], "\n")
