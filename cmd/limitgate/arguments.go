@@ -111,14 +111,16 @@ var (
 
 // hostAsHelp returns the word behind -h if it is a host, as -h has it in other programs, or "".
 func hostAsHelp(args []string) string {
-	for i := 0; i+1 < len(args); i++ {
-		addr := args[i+1]
-		host, port, err := net.SplitHostPort(addr)
-		_, bad := strconv.ParseUint(port, 10, 16)
-		withPort := err == nil && bad == nil && hostChars.MatchString(host)
-		if _, notIP := netip.ParseAddr(addr); args[i] == "-h" && (withPort || notIP == nil || addr == "localhost" || hostName.MatchString(addr)) {
-			return addr
-		}
+	i := slices.Index(args, "-h")
+	if i < 0 || i+1 == len(args) {
+		return ""
+	}
+	addr := args[i+1]
+	host, port, err := net.SplitHostPort(addr)
+	_, bad := strconv.ParseUint(port, 10, 16)
+	withPort := err == nil && bad == nil && hostChars.MatchString(host)
+	if _, notIP := netip.ParseAddr(addr); withPort || notIP == nil || addr == "localhost" || hostName.MatchString(addr) {
+		return addr
 	}
 	return ""
 }

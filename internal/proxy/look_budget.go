@@ -2,9 +2,9 @@ package proxy
 
 import "time"
 
-// lookBurst and looksPerSecond bound the requests of a plan that are compared with limits: each comparison is part of a decision, of up to
-// 30 us. New sets do not renew them. Once the burst is used up, a look is at any request of the plan: a mistake in one of N requests is
-// found after N looks on average.
+// lookBurst and looksPerSecond bound the requests of a plan that are compared with limits: each comparison is part of a decision, and
+// BenchmarkSampledValues has the time of a long one. New sets do not renew them. Once the burst is used up, a look is at any request of
+// the plan: a mistake in one of N requests is found after N looks on average.
 const (
 	lookBurst      = 1000
 	looksPerSecond = 10

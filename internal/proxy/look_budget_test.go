@@ -40,8 +40,8 @@ func TestLookBudget(t *testing.T) {
 	}
 }
 
-// TestLooksOfBusyTenant: the requests of a busy tenant, and new sets, keep the mistakes of another one out of the log for a few seconds
-// alone, and the looks stay bounded.
+// TestLooksOfBusyTenant: once the requests of a busy tenant have used up the burst, a new set renews no look, and a mistake has its line
+// when a second later a look is at it.
 func TestLooksOfBusyTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(syncbuffer.Buffer)
