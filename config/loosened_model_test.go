@@ -229,3 +229,40 @@ func TestLoosenedReplaces(t *testing.T) {
 		}
 	})
 }
+
+// TestLoosenedFreed: the same of changes of a limit that allows, in whose place another limit may decide, which replaces a third one.
+func TestLoosenedFreed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		one := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
+		rate := func(label string) string { return one(label, ", rate: 5/s", ", rate: 10/s", ", rate: 20/s") }
+		allow := func(label string) string {
+			return "by: " + one("by of "+label, "[tenant]", "[tenant, user]") + ", " + one("when of "+label, drawnConditions[1:]...) + one("group of "+label, "", "", ", group: g") +
+				one("action of "+label, ", action: allow", ", action: allow", ", action: allow, mode: shadow", ", rate: 5/s")
+		}
+		f := &drawnFile{map[string]string{}, map[string]string{}, map[string]string{}, ""}
+		f.plan["a"] = allow("was")
+		f.plan["b"] = "by: " + one("by of b", "[tenant]", "[tenant, user]") + one("when of b", "", ", when: {op: x*}") + one("group of b", "", "", ", group: g") + rate("rate of b") + ", replaces: [c]"
+		f.plan["c"] = "by: " + one("by of c", "[tenant]", "[tenant, ip]") + one("rate of c", ", rate: 5/s", ", rate: 10/s", ", rate: 20/s", ", action: deny")
+		next := &drawnFile{maps.Clone(f.plan), maps.Clone(f.overrides), f.shared, ""}
+		change := rapid.IntRange(0, 3).Draw(t, "change")
+		switch change {
+		case 0:
+			delete(next.plan, "a")
+		case 1:
+			next.plan["a"] = allow("is")
+		case 2:
+			next.overrides["a"] = drawOverride(t)
+		default:
+			f.overrides["a"] = drawOverride(t)
+		}
+		if rapid.Bool().Draw(t, "overridden") {
+			f.overrides["b"] = drawOverride(t)
+			next.overrides["b"] = f.overrides["b"]
+		}
+		before, text := f.parse()
+		after, changed := next.parse()
+		if before != nil && after != nil {
+			checkLoosened(t, before, after, text+"\n"+changed)
+		}
+	})
+}

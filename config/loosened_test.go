@@ -108,6 +108,7 @@ func TestLoosenedPlaces(t *testing.T) {
 		heavy    = "{id: heavy, by: [tenant], when: {op: GET /r}, rate: 1/s}"
 		replaces = "{id: heavy, by: [tenant], when: {op: GET /r}, rate: %s, replaces: [tenant]}"
 		ofOp     = "{id: op, by: [tenant, op], rate: 5/s, replaces: [tenant]}"
+		free     = "{id: free, by: [tenant, op], when: {op: GET /*}, action: allow}"
 		acme     = "tenants: {acme: {overrides: {tenant: {rate: %s}}}}\n"
 	)
 	for _, c := range []struct{ before, after, overrides, overridesAfter, want string }{
@@ -147,6 +148,9 @@ func TestLoosenedPlaces(t *testing.T) {
 		{heavy + "{id: e, by: [tenant], when: {op: GET /q}, rate: 1/m}", heavy + "{id: e, by: [tenant], when: {op: GET /*}, rate: 1/m}", "", "", ""},
 		{tenant + office, tenant + strings.Replace(office, "allow", "allow, missing: deny", 1), "", "", "plan free: office may admit more: missing pass -> deny"},
 		{tenant, tenant + ofOp, "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100)"},
+		{tenant + ofOp + free, tenant + ofOp, "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100) for requests that free decided"},
+		{tenant + ofOp + free, tenant + ofOp + strings.Replace(free, "/*", "/a*", 1), "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100) for requests that free decided"},
+		{tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1) + free, tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1), "", "", ""},
 		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", "", "", ""},
 		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", "", "", "plan free: user may admit more: missing deny -> share"},
 	} {

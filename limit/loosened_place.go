@@ -5,6 +5,9 @@ import "slices"
 // maxPlaces bounds the pairs of limits of one group that are compared: a file has few limits at one level, unless it is made to have many.
 const maxPlaces = 1_000_000
 
+// takesPlaceLine is of a prefix, and the ids and descriptions of two limits.
+const takesPlaceLine = "%s%s (%s) takes the place of %s (%s)"
+
 // places adds limits that do not decide requests any more, since another one, taker, does so in their place, which admits more. Before and after
 // are all limits that may count one request. About reports whether a pair of limits, each as it was and is, is looked for; of the taker
 // there may be none before. Places reports whether limits differ.
@@ -23,18 +26,12 @@ func (c *loosened) places(what string, before, after []*Limit, about func(taker,
 			changes[key] = append(changes[key], is)
 		}
 	}
-	if len(differing) == 0 {
-		return len(before) != len(after)
+	if len(differing) == 0 && len(before) == len(after) {
+		return false
 	}
+	c.replaced = replacedOf(after)
+	c.freed(what, before, after, about)
 	of := byID(after)
-	c.replaced = map[string]bool{}
-	for _, l := range after {
-		if l.isEnforced() && l.Action != ActionAllow {
-			for _, id := range l.Replaces {
-				c.replaced[id] = true
-			}
-		}
-	}
 	for _, taker := range after {
 		if c.cut {
 			break
@@ -55,6 +52,19 @@ func (c *loosened) places(what string, before, after []*Limit, about func(taker,
 	return true
 }
 
+// replacedOf returns the ids of limits that others of limits replace.
+func replacedOf(limits []*Limit) map[string]bool {
+	replaced := map[string]bool{}
+	for _, l := range limits {
+		if l.isEnforced() && l.Action != ActionAllow {
+			for _, id := range l.Replaces {
+				replaced[id] = true
+			}
+		}
+	}
+	return replaced
+}
+
 // place adds a limit, was and is, if taker, which was taking, decides requests in its place and did not before, and admits more, by
 // itself or beside it.
 func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(taker, taking, was, is *Limit) bool) {
@@ -72,7 +82,7 @@ func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(
 	}
 	switch {
 	case more:
-		c.add("%s%s (%s) takes the place of %s (%s)", what, taker.ID, taker.Describe(), is.ID, is.Describe())
+		c.add(takesPlaceLine, what, taker.ID, taker.Describe(), is.ID, is.Describe())
 	case taker.countsApart(is):
 		c.add("%s%s (%s) counts requests that %s (%s) counted: both together may admit more", what, taker.ID, taker.Describe(), is.ID, is.Describe())
 	}
