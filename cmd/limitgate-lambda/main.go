@@ -31,6 +31,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/dynamo"
 	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/awsclient"
+	"github.com/limitgate/limitgate/internal/logwriter"
 )
 
 // settings are the values of the environment variables.
@@ -51,7 +52,9 @@ type handler interface {
 }
 
 func main() {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: awsclient.ExplainAttr}))
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		return logwriter.DurationText(groups, awsclient.ExplainAttr(groups, a))
+	}}))
 	h, err := newHandler(context.Background(), readSettings(os.Getenv), log)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "limitgate-lambda:", err)
