@@ -17,11 +17,14 @@ type mistakenDim struct {
 const (
 	routeAdvice = `the route is op: when: {op: "GET /v1/x*"}`
 	planAdvice  = "a limit of one plan stands in the list of that, among plans"
+	fieldAdvice = "a header is a dimension with a name of its own, of the caller or by --http-dim-headers user=X-User-Id: when: {user: VALUE}"
+	clockAdvice = "limits know no time of day; another program may change their file by the clock"
 	addrAdvice  = "the address of the client is ip: when: {ip: 198.51.100.0/24}"
 )
 
 var mistakenDims = map[string]mistakenDim{
 	"path": {routeAdvice, true}, "method": {routeAdvice, true}, "route": {advice: routeAdvice}, "operation": {advice: routeAdvice}, "operations": {advice: routeAdvice}, "uri": {advice: routeAdvice}, "request_uri": {advice: routeAdvice}, "endpoint": {advice: routeAdvice}, "url": {advice: routeAdvice},
+	"header": {advice: fieldAdvice}, "headers": {advice: fieldAdvice}, "time": {advice: clockAdvice}, "hour": {advice: clockAdvice}, "weekday": {advice: clockAdvice},
 	"plan": {advice: planAdvice}, "tier": {advice: planAdvice},
 	"client_ip": {advice: addrAdvice}, "remote_addr": {advice: addrAdvice}, "remote_address": {advice: addrAdvice}, "source_ip": {advice: addrAdvice}, "addr": {advice: addrAdvice},
 	"address": {advice: addrAdvice}, "ip_address": {advice: addrAdvice}, "remote_ip": {advice: addrAdvice}, "ipaddr": {advice: addrAdvice}, "clientip": {advice: addrAdvice}, "cidr": {advice: addrAdvice}, "network": {advice: addrAdvice},
@@ -45,7 +48,7 @@ func (l *Limit) forPlan() string {
 	return "write by: [tenant], as the list is that of the plan"
 }
 
-// noteMistakenDims notes once for each advice that a condition is on a dimension that is often taken for the op, the
+// noteMistakenDims notes once for each advice that a condition is on a dimension that is often taken for the op, a header, the clock, the
 // plan or the address, unless the file declares that dimension or counts by it. It notes of a limit by such an address too.
 func (c *compiler) noteMistakenDims() {
 	counted := map[string]bool{}
