@@ -54,7 +54,7 @@ type sections struct {
 // of returns the section that a key of a document belongs into, by its value, or without a value by the section
 // above it, if that was empty. It returns "" for a key that belongs into none.
 func (s *sections) of(key, value *yaml.Node) string {
-	if key.Kind != yaml.ScalarNode || documentFields[key.Value] != nil || key.Value == "limits" || slices.Contains(limitKeys, key.Value) {
+	if key.Kind != yaml.ScalarNode || documentFields[key.Value] != nil || key.Value == "limits" || slices.Contains(limitKeys, key.Value) || isOtherDocumentKey(key.Value) {
 		return ""
 	}
 	switch {

@@ -76,7 +76,7 @@ func knownKeys(unknown, field string, names []string) string {
 	if field == "limits" {
 		return "limits stand in plans, by the name of each plan, and in shared"
 	}
-	if unknown == "overrides" && slices.Contains(names, "tenants") {
+	if (unknown == "overrides" || unknown == "override") && slices.Contains(names, "tenants") {
 		return "overrides belong to a tenant: write tenants: {NAME: {overrides: {ID: {rate: 500/s}}}}, with the id of a limit of its plan"
 	}
 	if slices.Contains(names, "plans") && slices.Contains(limitKeys, unknown) {
