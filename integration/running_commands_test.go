@@ -40,6 +40,7 @@ shared: [{id: ban, action: deny, when: {op: never}}]
 		{[]string{"explain", "acme", "never", "-"}, []string{"denied, bound by ban\n"}},
 		{[]string{"explain", "acme", "-", "-", "2000000"}, []string{"denied for ever, since a cost of 2000000 is more than the limit admits, bound by tenant\n"}},
 		{[]string{"limits"}, []string{"limits version ", file, "plan p", "1000000/h burst 1000000", "deny"}},
+		{[]string{"limits", "reload"}, []string{"tenant reload is not in it: its plan is the default one, p (the word is the name of a tenant here; a running limitgate loads its limits again on RL.CONFIG RELOAD"}},
 		{[]string{"limits", "acme"}, []string{"pay", "op: pay", "tenant acme is not in it: its plan is the default one, p\n"}},
 		{[]string{"top"}, []string{"PER_SECOND", "pay", "lg:t:{admitted}"}},
 		{[]string{"denied"}, []string{"LIMIT_ID", "pay", "enforce", "acme"}},

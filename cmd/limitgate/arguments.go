@@ -155,6 +155,9 @@ func commandUnderMeant(word string, all []subcommand) string {
 			return "; did you mean " + meant + "?"
 		}
 	}
+	if word == "reload" && slices.Contains(names, "lint") {
+		return "; " + otherCommands[word]
+	}
 	return limit.DidYouMean(word, names)
 }
 

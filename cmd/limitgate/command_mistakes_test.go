@@ -139,6 +139,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "import", "envy", shopLimits}, `there is no import of "envy"; did you mean envoy?`},
 	{[]string{"limits", "import", "nginx"}, "limits import: a file is needed: limitgate limits import nginx nginx.conf > limits.yaml"},
 	{[]string{"limits", "check"}, "did you mean lint?"},
+	{[]string{"limits", "reload"}, `there is no command "reload" of limits; a running limitgate loads its limits again on RL.CONFIG RELOAD by a Redis client, or on SIGHUP; `},
+	{[]string{"capacity"}, `there is no command "capacity"; did you mean plan?`},
 	{[]string{"limits", "explain"}, `a file, tenant, op and ip are needed: limitgate limits explain limits.yaml acme "POST /v1/payments" 203.0.113.7`},
 	{[]string{"limits", "explain", sampleLimits}, `tenant, op and ip are needed: for example acme "GET /x" 203.0.113.7`},
 	{[]string{"limits", "explain", sampleLimits, "acme"}, `the op and ip are missing behind the tenant: for example acme "GET /x" 203.0.113.7`},

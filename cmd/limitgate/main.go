@@ -196,6 +196,7 @@ var otherCommands = map[string]string{
 	"deny":    "did you mean denied?", "denials": "did you mean denied?", "ask": "did you mean check?",
 	"status": "did you mean health or stats?", "ready": "did you mean health?", "ping": "did you mean health?",
 	"validate": "did you mean limits lint?", "verify": "did you mean limits lint?", "test": "did you mean limits lint?",
+	"capacity": "did you mean plan?", "tour": "make tour runs it, in a clone of the project",
 	"password": "did you mean hash-password?", "users": "did you mean hash-password?",
 }
 

@@ -124,7 +124,11 @@ func countsNothing(rate string) bool {
 func printLimits(w io.Writer, _ []string, reply any) {
 	fmt.Fprintf(w, "limits version %s, from %s\n", fieldText(reply, "version"), fieldText(reply, "source"))
 	if tenant := fieldText(reply, "tenant"); tenant != "" && fieldText(reply, "listed") == "0" {
-		fmt.Fprintf(w, "tenant %s is not in it: its plan is the default one, %s\n", tenant, fieldText(reply, "plan"))
+		meant := ""
+		if other := otherCommands[tenant]; other != "" {
+			meant = " (the word is the name of a tenant here; " + other + ")"
+		}
+		fmt.Fprintf(w, "tenant %s is not in it: its plan is the default one, %s%s\n", tenant, fieldText(reply, "plan"), meant)
 	}
 	columns := []string{"limit", "from", "level", "when", "rate", "algorithm", "mode", "on_error"}
 	if source := fieldText(reply, "source"); source != config.SampleName && !isTable(source) { // whose lines are in no file of the user
