@@ -127,6 +127,7 @@ const promotions = 40
 // TestPromoteWhileTheFileChanges: the promoted limits have been the canary, whatever the
 // file contains by then.
 func TestPromoteWhileTheFileChanges(t *testing.T) {
+	t.Parallel()
 	k := newCanary(t)
 	all, promoted := int64(1000), 0
 	for n := range int64(promotions) {

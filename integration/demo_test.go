@@ -22,6 +22,7 @@ func buildDemo(t *testing.T) string {
 // TestDemo runs the demo's traffic for a second against a limitgate, and against a Redis, which it must
 // refuse.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	program := buildDemo(t)
 	p := serve(t, "../examples/limits.yaml")
 	out, err := exec.CommandContext(t.Context(), program, "--addr", p.addr, "--for", "1s").CombinedOutput()

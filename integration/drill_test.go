@@ -53,6 +53,7 @@ func sawOpen(lines []drill.Line) bool {
 // TestDrillFailover checks that the drill promotes the replica of the tenant's master, and that the
 // proxy finds it while every check gets a decision.
 func TestDrillFailover(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 3, 1, "--cluster-require-full-coverage", "no")
 	store := strings.Join(c.Addrs()[:2], ",")
 	p := serve(t, writeLimits(t, drillLimits), "--redis", store, "--decision-timeout", "50ms")
@@ -74,6 +75,7 @@ func TestDrillFailover(t *testing.T) {
 // TestDrillFailOpen checks that the drill holds a single Redis back, and that the store decides
 // again afterwards.
 func TestDrillFailOpen(t *testing.T) {
+	t.Parallel()
 	node := redistest.Start(t)
 	p := serve(t, writeLimits(t, drillLimits), "--redis", node.Addr, "--decision-timeout", "50ms")
 	node.CLI(t, "SET", drill.MarkKey, "yes", "EX", "600")
@@ -118,6 +120,7 @@ func TestDrillRefused(t *testing.T) {
 
 // TestDrillInterrupted checks that an interrupt ends the outage at once.
 func TestDrillInterrupted(t *testing.T) {
+	t.Parallel()
 	node := redistest.Start(t)
 	p := serve(t, writeLimits(t, drillLimits), "--redis", node.Addr, "--decision-timeout", "50ms")
 	node.CLI(t, "SET", drill.MarkKey, "yes", "EX", "600")

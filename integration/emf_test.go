@@ -177,6 +177,7 @@ func TestEMFCell(t *testing.T) {
 // TestEMFStdout checks that standard output has lines of metrics alone, and that decisions go on
 // without its reader.
 func TestEMFStdout(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(binaries.release, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--emf", "stdout")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

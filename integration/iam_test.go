@@ -182,6 +182,7 @@ func serveIAM(t *testing.T, r *tokenReader, limits string, flags ...string) *pro
 // TestIAM: a proxy decides exactly on a cluster that takes tokens of IAM only. Each connection
 // logs in with a valid one, those of decisions and all others, and no output has a token.
 func TestIAM(t *testing.T) {
+	t.Parallel()
 	a, tokens := redistest.NewAuthority(t), fakeTokens()
 	c := redistest.StartCluster(t, 3, 0, relayedUser()...)
 	var relays []*tokenRelay

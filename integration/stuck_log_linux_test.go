@@ -17,6 +17,7 @@ import (
 // TestStuckLog checks that a log which is not read holds up no decision, no change of the limits
 // or of revoked tokens, and not the end of the proxy.
 func TestStuckLog(t *testing.T) {
+	t.Parallel()
 	reader, stderr, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func clusterPorts(t *testing.T) int {
 	t.Helper()
 next:
 	for range 100 {
-		first := 20000 + rand.IntN(10000)
+		first := 20000 + rand.IntN(2000) // with the ports for the bus below those that the system gives to others
 		for port := first; port < first+6; port++ {
 			for _, p := range []int{port, port + 10000} {
 				l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p))
@@ -48,6 +48,7 @@ func redisInPath() []string {
 // TestKillOfTheTour: local_cluster.sh kills the master that is there, after a failover the new one, and says
 // when it is dead already.
 func TestKillOfTheTour(t *testing.T) {
+	t.Parallel()
 	environment := append(redisInPath(), fmt.Sprint("TOUR_PORT=", clusterPorts(t)), "TOUR_FOLDER="+t.TempDir())
 	script := func(args ...string) (out string, err error) {
 		c := exec.Command("bash", append([]string{"../scripts/local_cluster.sh"}, args...)...)

@@ -164,6 +164,7 @@ func checkTen(t *testing.T, p *proxy, tenant, addr, flags string) string {
 // TestHangingCollector checks that decisions go on and the proxy ends while a collector answers
 // nothing.
 func TestHangingCollector(t *testing.T) {
+	t.Parallel()
 	asked, done := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -91,9 +91,12 @@ plain() {
 deploy() { "$results/testreport" run "$results" deploy -C=deploy/checks -count=1 -timeout=5m -vet=off ./...; }
 
 # fuzz searches for harmful input of clients for a short time: framing, the commands that
-# decide, and all others, at once. `make fuzz` searches longer, in more targets.
+# decide, and all others, at once. `make fuzz` searches longer, in more targets. Each package is
+# compiled before, as targets that begin at once compile all packages for themselves.
 fuzz() {
 	local target running=() status=0
+	go test -c -fuzz '^FuzzGuard$' -o "$results/fuzz.test" ./server || return 1
+	go test -c -fuzz '^FuzzServe$' -o "$results/fuzz.test" ./commands || return 1
 	for target in FuzzGuard FuzzDecisions FuzzServe; do
 		FUZZTIME=10s scripts/fuzz.sh "$target" >"$results/$target.log" 2>&1 &
 		running+=("$target=$!")
@@ -122,7 +125,7 @@ packages=$(go list ./... | grep -v -e '/integration$' -e '/internal/simulation$'
 part packages check packages -p=3 $first $packages
 part bench check bench -C=bench ./...
 # These come last and alone: they measure time.
-part integration check integration -parallel=4 ./integration
+part integration check integration -parallel=6 ./integration
 # It has the compiled packages of integration's binary.
 part deploy deploy
 part plain plain
