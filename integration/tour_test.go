@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,8 +46,8 @@ func redisInPath() []string {
 	return append(os.Environ(), "PATH="+path)
 }
 
-// TestKillOfTheTour: local_cluster.sh kills the master that is there, after a failover the new one, and says
-// when it is dead already.
+// TestKillOfTheTour: local_cluster.sh kills the master that is there, after a failover the new one, says when it is dead already, starts
+// both again, and is started once.
 func TestKillOfTheTour(t *testing.T) {
 	t.Parallel()
 	environment := append(redisInPath(), fmt.Sprint("TOUR_PORT=", clusterPorts(t)), "TOUR_FOLDER="+t.TempDir())
@@ -78,6 +79,13 @@ func TestKillOfTheTour(t *testing.T) {
 	})
 	if out, err := script("kill", "acme"); err == nil || killed[0] == killed[1] {
 		t.Errorf("%v were killed, then %v: %s", killed, err, out)
+	}
+	slices.Sort(killed)
+	if out, err := script("restart"); err != nil || out != "started "+strings.Join(killed, " ")+": the cluster is whole\n" {
+		t.Errorf("%v were killed, then %v: %s", killed, err, out)
+	}
+	if out, err := script("start"); err == nil || !strings.HasPrefix(out, "the cluster runs already, from port ") {
+		t.Errorf("a second start: %v, %s", err, out)
 	}
 }
 

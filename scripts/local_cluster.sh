@@ -3,6 +3,7 @@
 #
 #   local_cluster.sh start         starts it, and returns when it is whole
 #   local_cluster.sh kill TENANT   kills the master that has the buckets of a tenant
+#   local_cluster.sh restart       starts the killed servers again, as replicas of those that took over
 #   local_cluster.sh stop          ends what is left of it
 #
 # TOUR_PORT is the first of its six ports, 7600 unless it is set. Its files are in .cache/tour,
@@ -11,10 +12,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # usage prints how this script is called.
-usage() { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 case ${1:-} in
-start | stop | kill) ;;
+start | stop | kill | restart) ;;
 -h | --help | help)
 	usage
 	exit
@@ -78,6 +79,31 @@ give_up() {
 	exit 1
 }
 
+# launch starts the server of a port in the background.
+launch() {
+	redis-server --port "$1" --bind 127.0.0.1 --daemonize yes --dir "$folder" --pidfile "$folder/$1.pid" \
+		--logfile "$1.log" --dbfilename "$1.rdb" --save '' --cluster-enabled yes --cluster-config-file "$1.conf" \
+		--cluster-node-timeout 1000 --cluster-require-full-coverage no >/dev/null
+}
+
+# answers succeeds when the server of a port answers within 10 seconds.
+answers() {
+	for _ in $(seq 100); do
+		ask "$1" PING >/dev/null && return
+		sleep 0.1
+	done
+	return 1
+}
+
+# await_whole succeeds when the cluster is whole within half a minute.
+await_whole() {
+	for _ in $(seq 300); do
+		whole && return
+		sleep 0.1
+	done
+	return 1
+}
+
 start() {
 	local port nodes=()
 	if [ "$first" -gt 55529 ]; then
@@ -87,6 +113,10 @@ start() {
 	for port in $ports; do
 		for taken in "$port" $((port + 10000)); do
 			if (exec 3<>"/dev/tcp/127.0.0.1/$taken") 2>/dev/null; then
+				if [ -s "$folder/$port.pid" ] && ask "$port" INFO server | grep -q "^process_id:$(cat "$folder/$port.pid")"; then
+					printf 'the cluster runs already, from port %s: local_cluster.sh stop ends it\n' "$first" >&2
+					exit 3
+				fi
 				printf 'another server listens on port %s: end it, or set TOUR_PORT\n' "$taken" >&2
 				exit 3
 			fi
@@ -94,29 +124,36 @@ start() {
 	done
 	for port in $ports; do
 		rm -f "$folder/$port.conf" "$folder/$port.rdb" # of a cluster before
-		redis-server --port "$port" --bind 127.0.0.1 --daemonize yes --dir "$folder" --pidfile "$folder/$port.pid" \
-			--logfile "$port.log" --dbfilename "$port.rdb" --save '' --cluster-enabled yes --cluster-config-file "$port.conf" \
-			--cluster-node-timeout 1000 --cluster-require-full-coverage no >/dev/null
+		launch "$port"
 		nodes+=("127.0.0.1:$port")
 	done
 	for port in $ports; do
-		for _ in $(seq 100); do
-			ask "$port" PING >/dev/null && continue 2
-			sleep 0.1
-		done
-		give_up "the server on port $port does not answer; the end of $folder/$port.log: $(tail -n 1 "$folder/$port.log"). Another process may use port $port or $((port + 10000)): set TOUR_PORT to others"
+		answers "$port" || give_up "the server on port $port does not answer; the end of $folder/$port.log: $(tail -n 1 "$folder/$port.log"). Another process may use port $port or $((port + 10000)): set TOUR_PORT to others"
 	done
 	if ! timeout 60 redis-cli --cluster create "${nodes[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log" 2>&1; then
 		give_up "redis-cli --cluster create failed: $(tail -n 1 "$folder/create.log"): see $folder/create.log"
 	fi
-	for _ in $(seq 300); do
-		if whole; then
-			printf 'three masters and three replicas on 127.0.0.1, from port %s\n' "$first"
-			return
-		fi
-		sleep 0.1
+	await_whole || give_up "the cluster is not whole after half a minute: see $folder"
+	printf 'three masters and three replicas on 127.0.0.1, from port %s\n' "$first"
+}
+
+restart() {
+	local port started=
+	alive >/dev/null
+	for port in $ports; do
+		ask "$port" PING >/dev/null && continue
+		launch "$port"
+		answers "$port" || {
+			printf 'the server on port %s does not answer; the end of %s: %s\n' "$port" "$folder/$port.log" "$(tail -n 1 "$folder/$port.log")" >&2
+			exit 1
+		}
+		started="$started $port"
 	done
-	give_up "the cluster is not whole after half a minute: see $folder"
+	if ! await_whole; then
+		printf 'the cluster is not whole after half a minute: see %s\n' "$folder" >&2
+		exit 1
+	fi
+	printf 'started%s: the cluster is whole\n' "${started:- none}"
 }
 
 # alive prints the first port whose server answers.
@@ -144,6 +181,7 @@ owner() {
 
 case ${1:-} in
 start) start ;;
+restart) restart ;;
 kill)
 	if [ -z "${2:-}" ]; then
 		printf 'kill needs a tenant: local_cluster.sh kill acme\n' >&2
