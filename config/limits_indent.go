@@ -14,10 +14,10 @@ func (d *limitsDecoder) indentSections(root *yaml.Node) {
 	if root.Kind != yaml.MappingNode {
 		return
 	}
-	s := sections{root: root, empty: map[string]bool{}}
+	s := sections{nodes: map[string]*yaml.Node{}, empty: map[string]bool{}}
 	for _, section := range []string{"plans", "tenants"} {
 		in := valueOf(root, section)
-		s.empty[section] = in != nil && isNull(resolveAlias(in))
+		s.nodes[section], s.empty[section] = in, in != nil && isNull(resolveAlias(in))
 	}
 	var rest []*yaml.Node
 	for i := 0; i+1 < len(root.Content); i += 2 {
@@ -35,7 +35,7 @@ func (d *limitsDecoder) indentSections(root *yaml.Node) {
 		} else {
 			d.fail(key, plain(key.Value), "unknown key; indent it below %s", section)
 		}
-		if in := resolveAlias(valueOf(root, section)); isNull(in) {
+		if in := resolveAlias(s.nodes[section]); isNull(in) {
 			*in = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: in.Line, Column: in.Column, Content: []*yaml.Node{key, value}}
 		} else {
 			in.Content = append(in.Content, key, value)
@@ -46,9 +46,9 @@ func (d *limitsDecoder) indentSections(root *yaml.Node) {
 
 // sections finds the section that a key beside plans and tenants belongs into.
 type sections struct {
-	root  *yaml.Node
-	empty map[string]bool // the sections without a value when the file was read
-	above string          // the last key of a document in front of the present one
+	nodes map[string]*yaml.Node // the values of the sections, nil for one that is not there
+	empty map[string]bool       // the sections without a value when the file was read
+	above string                // the last key of a document in front of the present one
 }
 
 // of returns the section that a key of a document belongs into, by its value, or without a value by the section
@@ -68,7 +68,7 @@ func (s *sections) of(key, value *yaml.Node) string {
 
 // holds reports whether a key belongs into a section. Fits reports whether its value has the form of those there.
 func (s *sections) holds(section string, key, value *yaml.Node, fits bool) bool {
-	in := valueOf(s.root, section)
+	in := s.nodes[section]
 	if in == nil || s.empty[section] {
 		return in != nil && (fits || s.above == section && isNull(value))
 	}
