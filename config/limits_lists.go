@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -99,7 +100,8 @@ func (d *limitsDecoder) expand(list *yaml.Node, named map[string]*yaml.Node, fie
 			continue
 		}
 		if from == nil {
-			d.fail(item, plain(field), "there is no list %s among lists%s; a plan cannot be included", Quote(name.Value), limit.DidYouMean(name.Value, slices.Sorted(maps.Keys(named))))
+			meant := cmp.Or(limit.DidYouMean(name.Value, slices.Sorted(maps.Keys(named))), "; a plan cannot be included")
+			d.fail(item, plain(field), "there is no list %s among lists%s", Quote(name.Value), meant)
 			continue
 		}
 		if line := lines[name.Value]; line > 0 {

@@ -3,12 +3,10 @@ package main
 import (
 	"flag"
 	"fmt"
-	"net"
 	"net/netip"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/limitgate/limitgate/config"
@@ -116,10 +114,7 @@ func hostAsHelp(args []string) string {
 		return ""
 	}
 	addr := args[i+1]
-	host, port, err := net.SplitHostPort(addr)
-	_, bad := strconv.ParseUint(port, 10, 16)
-	withPort := err == nil && bad == nil && hostChars.MatchString(host)
-	if _, notIP := netip.ParseAddr(addr); withPort || notIP == nil || addr == "localhost" || hostName.MatchString(addr) {
+	if _, notIP := netip.ParseAddr(addr); isHostPort(addr) || notIP == nil || addr == "localhost" || hostName.MatchString(addr) {
 		return addr
 	}
 	return ""

@@ -143,6 +143,8 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 	switch all := limitsCommands(); {
 	case fs.NArg() > 0 && commandUnderMeant(fs.Arg(0), all) != "":
 		text = unknownCommand("limits", fs.Args())
+	case fs.NArg() > 0 && isHostPort(fs.Arg(0)):
+		text = mistakeOrAddr(errors.New(text), fs.Args()).Error()
 	case fs.NArg() > 0:
 		text = noCommand(fs, all) + text
 	}

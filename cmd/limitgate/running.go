@@ -7,7 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/netip"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -119,21 +119,31 @@ FAILING_MS is the time since checks fail, 0 while none does. ERROR is that of a 
 also where no check came.` + runningAbout,
 	examples: []string{"limitgate shards"},
 	words: func(args []string) ([]any, error) {
-		switch {
-		case len(args) == 0:
-			return []any{"RL.CONFIG", "SHARDS"}, nil
-		case isHostPort(args[0]):
-			return nil, fmt.Errorf("the address of a limitgate is a flag: --addr %.64s", args[0])
+		if len(args) > 0 {
+			return nil, fmt.Errorf("%.64q is one argument too many", args[0])
 		}
-		return nil, fmt.Errorf("%.64q is one argument too many", args[0])
+		return []any{"RL.CONFIG", "SHARDS"}, nil
 	},
 	print: printShards,
 }
 
-// isHostPort reports whether an argument is an address with a port.
+// isHostPort reports whether an argument is the address or the name of a host, with a port.
 func isHostPort(arg string) bool {
-	_, err := netip.ParseAddrPort(arg)
-	return err == nil
+	host, port, err := net.SplitHostPort(arg)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0 && hostChars.MatchString(host)
+}
+
+// mistakeOrAddr returns a mistake in the arguments of a command that asks a running limitgate: of an address in the place of the first one
+// how to name it.
+func mistakeOrAddr(mistake error, args []string) error {
+	if mistake != nil && len(args) > 0 && isHostPort(args[0]) {
+		return fmt.Errorf("the address of a limitgate is a flag: --addr %.64s", args[0])
+	}
+	return mistake
 }
 
 // notAFile returns an error if the name of a limits file stands in the place of the tenant, and names
@@ -206,7 +216,7 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 		return code
 	}
 	words, err := c.words(fs.Args())
-	if err != nil {
+	if err := mistakeOrAddr(err, fs.Args()); err != nil {
 		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %s --help says more\n", c.name, err, c.name)
 		return exitUsage
 	}
