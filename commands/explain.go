@@ -33,16 +33,20 @@ func explainCommand(_ context.Context, s *Session, args [][]byte) {
 	for i := range e.Limits {
 		r.explained(&e.Limits[i])
 	}
-	warnings := RequestWarnings(&req, set, s.user.MayUse)
-	r.bulk("warnings")
-	r.array(len(warnings))
-	for _, text := range warnings {
-		r.bulk(text)
-	}
+	r.warnings(RequestWarnings(&req, set, s.user.MayUse))
 	r.pair("listed", set.Lists(req.Tenant))
 	s.batch.Reset()
 	clear(s.dims)
 	s.dims = s.dims[:0]
+}
+
+// warnings appends a pair of them.
+func (r *reply) warnings(texts []string) {
+	r.bulk("warnings")
+	r.array(len(texts))
+	for _, text := range texts {
+		r.bulk(text)
+	}
 }
 
 func (r *reply) explained(e *limiter.Explained) {
@@ -93,7 +97,7 @@ func originOf(l *limit.Limit) string {
 }
 
 // limitsCommand replies with a map: version, source and the limits, all of them or those
-// of one tenant with its plan, and whether the limits list it.
+// of one tenant with its plan, whether the limits list it, and warnings about its name.
 func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	if len(args) > 2 {
 		s.out.error(s.h.wrongNumber("rl.limits", args))
@@ -119,7 +123,7 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	if tenant == "" {
 		r.mapping(3)
 	} else {
-		r.mapping(6)
+		r.mapping(7)
 		r.pair("tenant", tenant)
 		r.pair("plan", set.Plan(tenant))
 		r.pair("listed", set.Lists(tenant))
@@ -141,5 +145,8 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 		r.pair("mode", l.DescribeMode())
 		r.pair("warn", l.DescribeWarn())
 		r.pair("on_error", l.OnError.String())
+	}
+	if tenant != "" {
+		r.warnings(tenantWarnings(tenant, set, s.user.MayUse))
 	}
 }

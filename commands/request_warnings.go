@@ -11,6 +11,18 @@ import (
 // maxLacking bounds the warnings about dimensions for want of which no limit applies to a request.
 const maxLacking = 3
 
+// tenantWarnings returns whether a tenant is most likely another spelling of one that the limits list. MayUse reports whether the caller may
+// learn of a tenant.
+func tenantWarnings(tenant string, set *limit.Set, mayUse func(tenant string) bool) []string {
+	if listed := set.ListedAs(tenant, mayUse); listed != "" {
+		return []string{fmt.Sprintf("tenant %s is not listed; did you mean %s, which has limits of its own?", limit.Quote(tenant), limit.Quote(listed))}
+	}
+	if near := set.ListedNear(tenant, mayUse); near != "" {
+		return []string{fmt.Sprintf("tenant %s is not listed; did you mean %s?", limit.Quote(tenant), limit.Quote(near))}
+	}
+	return nil
+}
+
 // RequestWarnings returns what is most likely a mistake in a valid request, by the limits that decide about it: a
 // tenant and an op or ip that are swapped, a tenant or an op in another spelling than the limits have, a dimension
 // that no limit of the tenant uses, and one for want of which no limit applies. MayUse reports whether the caller may learn
@@ -29,11 +41,7 @@ func RequestWarnings(req *limit.Request, set *limit.Set, mayUse func(tenant stri
 	if AddressAsOp(req) {
 		warnings = append(warnings, AddressAsOpText)
 	}
-	if listed := set.ListedAs(req.Tenant, mayUse); listed != "" {
-		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed; did you mean %s, which has limits of its own?", limit.Quote(req.Tenant), limit.Quote(listed)))
-	} else if near := set.ListedNear(req.Tenant, mayUse); near != "" {
-		warnings = append(warnings, fmt.Sprintf("tenant %s is not listed; did you mean %s?", limit.Quote(req.Tenant), limit.Quote(near)))
-	}
+	warnings = append(warnings, tenantWarnings(req.Tenant, set, mayUse)...)
 	var ops []limit.OpUse
 	for _, l := range limits {
 		ops = append(ops, l.OpUse())

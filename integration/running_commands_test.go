@@ -19,6 +19,7 @@ plans:
     - {id: tenant, by: [tenant], rate: 1000000/h, on_error: open}
     - {id: pay, by: [tenant, op], when: {op: pay}, rate: 1/h, on_error: closed}
 shared: [{id: ban, action: deny, when: {op: never}}]
+tenants: {globex: {plan: p}}
 `)
 	store := redistest.Start(t)
 	p := serve(t, file, append([]string{"--redis", store.Addr}, exact...)...)
@@ -64,6 +65,10 @@ shared: [{id: ban, action: deny, when: {op: never}}]
 		if want := "limitgate " + name + ": no limit of tenant \"acme\" uses the dimension \"user\" (warning)\n"; code != 0 || errs != want {
 			t.Errorf("%s with a dimension that no limit uses: exit %d, %s", name, code, errs)
 		}
+	}
+	want := "limitgate limits: tenant \"globexx\" is not listed; did you mean \"globex\"? (warning)\n"
+	if _, errs, code := run(t, nil, "limits", "--addr", p.addr, "globexx"); code != 0 || errs != want {
+		t.Errorf("limits of a misspelt tenant: exit %d, %s", code, errs)
 	}
 	if out, _, _ := run(t, nil, "denied", "--addr", p.addr); strings.Contains(out, "admitted") {
 		t.Errorf("a bucket that denied nothing is among those that deny:\n%s", out)

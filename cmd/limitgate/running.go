@@ -76,6 +76,7 @@ Usage: limitgate limits --addr ADDRESS [flags] [TENANT]` + runningAbout,
 		return wordsOf("RL.LIMITS", args), nil
 	},
 	print: printLimits,
+	warn:  warningsOfReply,
 }
 
 var topRunning = runningCommand{

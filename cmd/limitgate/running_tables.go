@@ -54,7 +54,7 @@ func fieldList(reply any, name string) []any {
 	return all
 }
 
-// warningsOfReply returns the warnings about a request in a reply of RL.EXPLAIN.
+// warningsOfReply returns the warnings about a request or a tenant in a reply of RL.EXPLAIN or RL.LIMITS.
 func warningsOfReply(reply any) (warnings []string) {
 	for _, text := range fieldList(reply, "warnings") {
 		warnings = append(warnings, table.Printable(fmt.Sprint(text)))
