@@ -125,6 +125,16 @@ func TestReplayAgainstAnotherFile(t *testing.T) {
 	}
 }
 
+// TestReplayAgainstRefusals: requests that lack a dimension of a limit with missing: deny are none that were decided without the store.
+func TestReplayAgainstRefusals(t *testing.T) {
+	file := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant, key], rate: 400/366d, missing: deny}]}}")
+	p := serve(t, file)
+	out, errs, code := run(t, nil, "replay", "--against", p.addr, "--limits", file, accessLog(t, 10))
+	if code != 0 || strings.Contains(out+errs, "without the store") || !strings.Contains(out, "0 admitted") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
 // TestReplaySorted: requests are decided in the order of time, whatever that of the log is; a log
 // that is further out of order than the window is refused, and sorted as a whole with --sort.
 func TestReplaySorted(t *testing.T) {

@@ -107,14 +107,19 @@ func (r *remote) send(ctx context.Context, batch []asked) ([]outcome, error) {
 		r.set.Resolve(&batch[i].req, r.addrs, batch[i].at.UnixMicro(), &r.buffer)
 		out[i] = outcome{
 			allowed: fields[0] == int64(1), limitID: id, applied: appliedOf(r.buffer.Items),
-			degraded: source == "backstop" || source == "policy" && r.counts(id),
+			degraded: source == "backstop" || source == "policy" && r.counts(id) && !refuses(r.buffer.Items, id),
 		}
 	}
 	return out, nil
 }
 
+// refuses reports whether a limit denies a request without a bucket.
+func refuses(items []limit.Item, id string) bool {
+	return slices.ContainsFunc(items, func(it limit.Item) bool { return it.Limit.ID == id && it.Refused() })
+}
+
 // counts reports whether a limit counts: policy decides by such a limit only when the
-// store cannot.
+// store cannot, or where the request lacks a dimension.
 func (r *remote) counts(id string) bool {
 	l := r.set.LimitByID(id)
 	return l != nil && l.Action == limit.ActionLimit
