@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
@@ -13,10 +14,16 @@ const tenantRequired = "ERR tenant required: name one, as - works only for a use
 
 const costErrReply = "ERR cost must be an integer between 1 and 2147483647"
 
-// orPeek adds advice to the error for a cost of 0 in RL.CHECK.
+// orPeek adds advice to the error for a cost of 0, or below, in RL.CHECK.
 func (o option) orPeek(cost []byte) string {
-	if o == checkOptions && string(cost) == "0" {
+	if o != checkOptions {
+		return ""
+	}
+	if string(cost) == "0" {
 		return "; RL.PEEK takes nothing"
+	}
+	if n, err := strconv.ParseInt(string(cost), 10, 64); err == nil && n < 0 {
+		return "; RL.REFUND returns units"
 	}
 	return ""
 }

@@ -55,7 +55,7 @@ func RequestWarnings(req *limit.Request, set *limit.Set, mayUse func(tenant stri
 	}
 	used := slices.DeleteFunc(slices.Clone(set.Dims()), func(name string) bool { return !uses(name) })
 	for _, d := range req.Dims {
-		if !uses(d.Name) {
+		if !uses(d.Name) && d.Name != limit.TraceDim {
 			warnings = append(warnings, fmt.Sprintf("no limit of tenant %s uses the dimension %s%s", limit.Quote(req.Tenant), limit.Quote(d.Name), limit.DidYouMean(d.Name, used)))
 		}
 	}

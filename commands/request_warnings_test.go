@@ -56,6 +56,7 @@ func TestRequestWarnings(t *testing.T) {
 		{"regions", "globex - - 1 DIM region eu", []string{`tenant "globex" is not listed; did you mean "GLobex", which has limits of its own?`}},
 		{"regions", "Globex - - 1 DIM region eu DIM usr u1", []string{`no limit of tenant "Globex" uses the dimension "usr"; did you mean user?`}},
 		{"regions", "initech - - 1 DIM region eu", nil},
+		{"regions", "initech - - 1 DIM region eu DIM traceparent 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", nil},
 		{"shadow", "acme - -", nil},
 		{"allowed", "acme - -", nil},
 		{"strict", "acme - -", nil},

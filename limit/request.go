@@ -26,6 +26,10 @@ const IdempotencyTTL = 10 * time.Second
 // Dim is an extra dimension of a request: user=u1, region=eu.
 type Dim struct{ Name, Value string }
 
+// TraceDim is the dimension of a request whose value is the W3C trace context of its caller, and the
+// header that has it in HTTP. Spans use it also where no limit does.
+const TraceDim = "traceparent"
+
 // Request is a request to take Cost units now. An empty Op, or an invalid Addr, means
 // that the request has none.
 type Request struct {

@@ -91,6 +91,7 @@ var ownNames = strings.NewReplacer(
 	", - stands for none", ": leave the field out for none",
 	"RL.LIMITS lists them", "/v1/limits lists them",
 	"RL.PEEK takes nothing", "/v1/peek takes nothing",
+	"RL.REFUND returns units", "/v1/refund returns units",
 	"RL.EXPLAIN says why", "/v1/explain says why",
 	"tenant, op and ip stand in front, without DIM", "tenant, op and ip are fields of their own",
 	"a blank stands between name and value: DIM ", "the value stands beside the name: ",

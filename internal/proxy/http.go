@@ -14,7 +14,7 @@ import (
 	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/httpapi"
 	"github.com/limitgate/limitgate/internal/httpfields"
-	"github.com/limitgate/limitgate/internal/tracing"
+	"github.com/limitgate/limitgate/limit"
 	"github.com/limitgate/limitgate/metrics"
 )
 
@@ -30,7 +30,7 @@ func (p *Proxy) newHTTP() *httpapi.Server {
 		Log:       p.log, ShutdownTimeout: p.settings.ShutdownTimeout,
 	}
 	if p.tracer != nil {
-		o.TraceHeader = tracing.Dimension
+		o.TraceHeader = limit.TraceDim
 	}
 	if o.NoUsers = p.users == nil; !o.NoUsers {
 		o.Tokens = p.users.tokens

@@ -23,10 +23,6 @@ import (
 	"github.com/limitgate/limitgate/limit"
 )
 
-// Dimension is the dimension of a request whose value is the W3C trace context of its caller, and the
-// header that has it in HTTP.
-const Dimension = "traceparent"
-
 // Options configure a Tracer.
 type Options struct {
 	// Endpoint is the URL that receives the spans, as the settings have checked it. The exporter
@@ -90,7 +86,7 @@ func NewTo(to sdktrace.SpanExporter, o Options) *Tracer {
 // Observe adds a decision to the span of its run, if its caller traces it, see limiter.Observer. Now
 // is when the run began, in microseconds.
 func (t *Tracer) Observe(req *limit.Request, now int64, d *limit.Decision) {
-	text, found := req.Dimension(Dimension)
+	text, found := req.Dimension(limit.TraceDim)
 	if !found {
 		return
 	}
@@ -114,7 +110,7 @@ type carrier string
 
 // Get implements propagation.TextMapCarrier.
 func (c carrier) Get(key string) string {
-	if key == Dimension {
+	if key == limit.TraceDim {
 		return string(c)
 	}
 	return ""
@@ -124,7 +120,7 @@ func (c carrier) Get(key string) string {
 func (carrier) Set(string, string) {}
 
 // Keys implements propagation.TextMapCarrier.
-func (carrier) Keys() []string { return []string{Dimension} }
+func (carrier) Keys() []string { return []string{limit.TraceDim} }
 
 // Exported returns the number of spans that the collector has taken.
 func (t *Tracer) Exported() int64 { return t.exporter.exported.Load() }

@@ -34,7 +34,7 @@ var payments = &limit.Limit{ID: "payments", Plan: "free", Params: bucket.Params{
 func traced(tenant, traceparent string) *limit.Request {
 	return &limit.Request{
 		Tenant: tenant, Op: "POST /pay", Addr: netip.MustParseAddr("203.0.113.7"), Cost: 1,
-		Dims: []limit.Dim{{Name: "user", Value: "u1"}, {Name: Dimension, Value: traceparent}},
+		Dims: []limit.Dim{{Name: "user", Value: "u1"}, {Name: limit.TraceDim, Value: traceparent}},
 	}
 }
 
@@ -209,7 +209,7 @@ func TestUntraced(t *testing.T) {
 func TestNoAlias(t *testing.T) {
 	text := []byte("acme POST /pay " + sampled)
 	alias := func(from, to int) string { return unsafe.String(&text[from], to-from) }
-	req := &limit.Request{Tenant: alias(0, 4), Op: alias(5, 14), Dims: []limit.Dim{{Name: Dimension, Value: alias(15, len(text))}}}
+	req := &limit.Request{Tenant: alias(0, 4), Op: alias(5, 14), Dims: []limit.Dim{{Name: limit.TraceDim, Value: alias(15, len(text))}}}
 	tracer := NewTo(nil, Options{})
 	tracer.Observe(req, began, decision(true, 1, 0))
 	copy(text, bytes.Repeat([]byte("x"), len(text)))
