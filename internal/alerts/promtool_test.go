@@ -41,6 +41,21 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestConfiguration: the configuration in the page of alerts is one of Prometheus.
+func TestConfiguration(t *testing.T) {
+	_, rest, _ := strings.Cut(read(t, "docs/alerts.md"), "```yaml\nglobal: ")
+	config, _, found := strings.Cut(rest, "```\n")
+	if !found {
+		t.Fatal("the page has no configuration")
+	}
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "prometheus.yaml"), "global: "+config)
+	write(t, filepath.Join(folder, rulesFile), read(t, "deploy/prometheus/"+rulesFile))
+	if output, err := promtool(t, folder, "check", "config", "prometheus.yaml"); err != nil {
+		t.Errorf("promtool check config: %v\n%s", err, output)
+	}
+}
+
 // TestRuleTestsFail checks that the tests of the rules report an alert that never fires, and
 // one that always does.
 func TestRuleTestsFail(t *testing.T) {
