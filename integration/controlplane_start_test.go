@@ -28,8 +28,8 @@ func TestControlPlaneStart(t *testing.T) {
 	if strings.Contains(second.output(), reads) {
 		t.Errorf("both read:\n%s", second.output())
 	}
-	if err := first.stop(syscall.SIGTERM); err != nil {
-		t.Error(err)
+	if err := first.stop(syscall.SIGTERM); err != nil || !strings.HasSuffix(first.output(), " msg=stopped\n") {
+		t.Errorf("%v, and its log ends otherwise than by stopped:\n%s", err, first.output())
 	}
 	eventually(t, "the second one reads", func() bool { return strings.Contains(second.output(), reads) })
 }

@@ -81,13 +81,15 @@ func runControlPlane(ctx context.Context, env *environment, args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	p, err := newPlane(ctx, o, slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{ReplaceAttr: awsclient.ExplainAttr})))
+	log := slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{ReplaceAttr: awsclient.ExplainAttr}))
+	p, err := newPlane(ctx, o, log)
 	if err == nil {
 		err = p.run(ctx)
 	}
 	if err != nil {
 		return fail(env, err)
 	}
+	log.Info("stopped")
 	return exitOK
 }
 
