@@ -73,7 +73,7 @@ func TestBadInputRefused(t *testing.T) {
 		{bulk("RL.CHECK", "t", "o", "1.2.3"), "-ERR invalid ip '1.2.3': it is not an IPv4 or IPv6 address"},
 		{bulk("RL.CHECK", "t", "o", "fe80::1%eth0"), "-ERR invalid ip 'fe80::1%eth0': an address with a zone means nothing outside its host"},
 		{bulk("RL.CHECK", "t", "o", "-", "0"), "-ERR cost must be an integer between 1 and 2147483647; RL.PEEK takes nothing"},
-		{bulk("RL.CHECK", "t", "o", "-", "-1"), "-ERR cost must be an integer between 1 and 2147483647"},
+		{bulk("RL.CHECK", "t", "o", "-", "-1"), "-ERR cost must be an integer between 1 and 2147483647; RL.REFUND returns units"},
 		{bulk("RL.CHECK", "t", "o", "-", "1e3"), "-ERR cost must be an integer between 1 and 2147483647"},
 		{bulk("RL.CHECK", "t", "o", "-", "9223372036854775808"), "-ERR cost must be an integer between 1 and 2147483647"},
 		{bulk("RL.CHECK", "t", "o", "-", "2147483648"), "-ERR cost must be an integer between 1 and 2147483647"},
