@@ -132,11 +132,16 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	r.pair("source", set.File)
 	r.bulk("limits")
 	r.array(len(limits))
+	inTable := strings.Contains(set.File, "://") // whose lines are in no file
 	for _, l := range limits {
+		line := int64(l.Line)
+		if inTable {
+			line = 0
+		}
 		r.mapping(11)
 		r.pair("id", l.ID)
 		r.pair("from", originOf(l))
-		r.pair("line", int64(l.Line))
+		r.pair("line", line)
 		r.pair("level", l.DescribeLevel())
 		r.pair("when", strings.Join(l.When(), ", "))
 		r.pair("rate", l.Describe())

@@ -94,6 +94,7 @@ var mistakes = []struct {
 	{args: "--listen http://127.0.0.1:6380", want: `flag --listen: "http://..." is a URL; write host:port alone, for example 127.0.0.1:6380`},
 	{args: "--admin /run/x.sock", want: `flag --admin: "/run/x.sock" looks like a unix socket, and unix sockets are not supported; write host:port, for example 127.0.0.1:9180`},
 	{args: "--redis a:1,,b:2", want: "flag --redis: an address is missing between commas; write host:port,host:port"},
+	{args: "--redis 7000", want: `flag --redis: "7000" is a port without its host; write host:port, for example 127.0.0.1:7000`},
 	{args: "--redis 127.0.0.1", want: `flag --redis: "127.0.0.1" has no port; write host:port, for example 127.0.0.1:6379`},
 	{args: "--redis :6379", want: `flag --redis: ":6379" has no host; write host:port, for example 127.0.0.1:6379`},
 	{args: "--redis a:0", want: `flag --redis: "a:0" is not host:port; the port must be a number from 1 to 65535`},

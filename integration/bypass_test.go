@@ -147,7 +147,8 @@ func TestBypassMistakes(t *testing.T) {
 		{[]string{"bypass", "token", "--key", key, "--id", "a b", "--name", "n", "--rate", "1/s", "--for", "1h"}, 64, "--id must be an id of 1 to 64"},
 		{[]string{"bypass", "token", "--key", key, "--id", "a", "--name", "n", "--rate", "1", "--for", "1h"}, 64, "a rate is COUNT/PERIOD"},
 		{[]string{"bypass", "token", "--key", "/dev/null", "--id", "a", "--name", "n", "--rate", "1/s", "--for", "1h"}, 1, "read key"},
-		{[]string{"serve", "--bypass-jwks", key}, 1, "parse JWKS"},
+		{[]string{"serve", "--bypass-jwks", key}, 1, "parse JWKS: it is in PEM: name the file of the public keys"},
+		{[]string{"bypass", "token", "--key", key + ".json", "--id", "a", "--name", "n", "--rate", "1/s", "--for", "1h"}, 1, ".json: it has the public keys, which serve --bypass-jwks takes: name the file of the private key"},
 	} {
 		if out, errs, code := run(t, nil, c.args...); code != c.code || !strings.Contains(errs, c.want) || out != "" {
 			t.Errorf("%v: exit %d, %s%s; want %d and %s", c.args, code, out, errs, c.code, c.want)

@@ -199,6 +199,9 @@ func TestTableOfLimits(t *testing.T) {
 	enforce(t, "acme", 100, all...)
 	enforce(t, "beta", 1000, all...)
 	first := agree(t, "acme", all...)
+	if !strings.Contains(first, "line:0 ") || regexp.MustCompile(`line:[1-9]`).MatchString(first) {
+		t.Errorf("limits of a table have lines of a file: %s", first)
+	}
 	stdout, _, code := s.limits("diff", after, tableURL)
 	for _, part := range []string{"change TENANT#acme, version 1 by ann", "delete TENANT#beta, version 1 by ann"} {
 		if code != 2 || !strings.Contains(stdout, part) {

@@ -83,10 +83,18 @@ func checkAddr(flag, addr, example string) error {
 		return config.Mistake("--" + flag + " is empty: write HOST:PORT")
 	case err == nil && badPort == nil:
 		return nil
+	case isPort(addr):
+		return config.Mistake("--" + flag + " " + config.Quote(addr) + " is a port without its host: write HOST:PORT, for example 127.0.0.1:" + addr)
 	case !strings.Contains(addr, ":"), err == nil && port == "":
 		return config.Mistake("--" + flag + " " + config.Quote(addr) + " has no port: write HOST:PORT, for example " + example)
 	}
 	return config.Mistake("--" + flag + " " + config.Quote(addr) + " is no address: write HOST:PORT, for example " + example)
+}
+
+// isPort reports whether a value is the number of a port alone.
+func isPort(value string) bool {
+	_, err := strconv.ParseUint(value, 10, 16)
+	return err == nil
 }
 
 // mostWait is the longest that a command waits for an answer.

@@ -147,6 +147,7 @@ func TestFlagMistakes(t *testing.T) {
 func TestUsageMistakes(t *testing.T) {
 	for _, row := range []struct{ args, want string }{
 		{"check --addr localhost acme - -", `check: --addr "localhost" has no port: write HOST:PORT, for example 127.0.0.1:6380`},
+		{"check --addr 6380 acme - -", `check: --addr "6380" is a port without its host: write HOST:PORT, for example 127.0.0.1:6380`},
 		{"check --addr 127.0.0.1: acme - -", `has no port`},
 		{"check --addr 127.0.0.1:http acme - -", `is no address`},
 		{"check --addr= acme - -", "check: --addr is empty: write HOST:PORT"},

@@ -1,6 +1,7 @@
 package jwks
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -42,6 +43,9 @@ var errNoKeys = errors.New("the JWKS has no public key for signatures of RSA, EC
 // parseKeys parses a JWKS. Keys for other purposes or of unknown kinds are left out: a set may
 // have keys for other software. A key that is malformed is an error.
 func parseKeys(text []byte) ([]key, error) {
+	if bytes.HasPrefix(text, []byte("-----BEGIN ")) { // it is not repeated, as it may be a private key
+		return nil, errors.New(`parse JWKS: it is in PEM: name the file of the public keys, JSON of the form {"keys": [{"kty": "OKP", ...}]}`)
+	}
 	var set struct{ Keys []json.RawMessage }
 	if err := json.Unmarshal(text, &set); err != nil {
 		reason := ""

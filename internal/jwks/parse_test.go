@@ -27,6 +27,7 @@ func TestParseKeys(t *testing.T) {
 		"no keys":                         {jwkstest.Set(t), errNoKeys.Error()},
 		"an empty object":                 {[]byte("{}"), errNoKeys.Error()},
 		"no JSON":                         {[]byte("<html>"), `parse JWKS: it is not JSON of the form {"keys": [{"kty": "OKP", ...}]}: invalid character`},
+		"a private key in PEM":            {[]byte("-----BEGIN PRIVATE KEY-----\n"), `parse JWKS: it is in PEM: name the file of the public keys, JSON of the form {"keys": `},
 		"no object":                       {[]byte("[]"), `parse JWKS: it is not JSON of the form {"keys": [{"kty": "OKP", ...}]}`},
 		"a short RSA key":                 {jwkstest.Set(t, with(rs, "n", jwkstest.Encode(make([]byte, 128)))), "key 1: n has 0 bits, and must have 2048 to 8192"},
 		"an exponent of 1":                {jwkstest.Set(t, with(rs, "e", "AQ")), "key 1: e is no exponent of RSA"},
