@@ -130,7 +130,8 @@ func TestReplayAgainstRefusals(t *testing.T) {
 	file := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant, key], rate: 400/366d, missing: deny}]}}")
 	p := serve(t, file)
 	out, errs, code := run(t, nil, "replay", "--against", p.addr, "--limits", file, accessLog(t, 10))
-	if code != 0 || strings.Contains(out+errs, "without the store") || !strings.Contains(out, "0 admitted") {
+	const lacking = "WARNING: 10 of 10 were denied for want of a dimension that a limit with missing: deny demands: no other limit counts them\n"
+	if code != 0 || strings.Contains(out+errs, "without the store") || !strings.Contains(out, "0 admitted") || !strings.Contains(out, lacking) || strings.Contains(out, "deny nothing") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 }

@@ -72,8 +72,8 @@ func appliedOf(items []limit.Item) []applied {
 	out := make([]applied, len(items))
 	for i := range items {
 		it := &items[i]
-		out[i] = applied{limit: it.Limit, bucket: string(it.Name), wouldDeny: !it.Enforced() && it.Denies(), left: -1}
-		if it.Source != limit.SourceNone && it.Limit.Action == limit.ActionLimit {
+		out[i] = applied{limit: it.Limit, bucket: string(it.Name), wouldDeny: !it.Enforced() && it.Denies(), refused: it.Refused(), left: -1}
+		if it.Source != limit.SourceNone && it.Limit.Action == limit.ActionLimit && !it.Refused() {
 			out[i].left = it.Remaining
 		}
 	}

@@ -71,8 +71,14 @@ type applied struct {
 	limit     *limit.Limit
 	bucket    string
 	wouldDeny bool
+	refused   bool // the limit denies the request without a bucket
 	// left is what the bucket had left, -1 if that is not known.
 	left int64
+}
+
+// lacks reports whether an enforced limit denies the request for want of a dimension.
+func (ap applied) lacks() bool {
+	return ap.refused && ap.limit.Action == limit.ActionLimit && ap.limit.Mode == limit.ModeEnforce
 }
 
 // decider decides requests in their order. A slice it returns belongs to the

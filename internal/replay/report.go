@@ -107,6 +107,7 @@ type tally struct {
 	denied map[string]int64
 	// undeclared counts the requests with a value that the limits do not declare, by dimension.
 	undeclared map[string]int64
+	lacking    int64           // requests that lack a dimension of a limit with missing: deny, which no other limit counts
 	capped     int64           // requests that no limit denied, and the backstop's bound of all tenants together did
 	plans      map[string]bool // of the tenants of requests
 	seen       seen
@@ -176,6 +177,9 @@ func (t *tally) add(a *asked, o *outcome) {
 		t.capped++
 	case !slices.ContainsFunc(t.limits, func(l LimitReport) bool { return l.ID == o.limitID }):
 		t.report.Foreign++
+	}
+	if slices.ContainsFunc(o.applied, applied.lacks) {
+		t.lacking++
 	}
 	t.addSecond(a.at)
 	for i := range o.applied {
@@ -287,6 +291,9 @@ func (t *tally) finish(s *source) *Report {
 	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.unparsed.total, s.unparsed.sample()
 	if r.Degraded > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d were decided without the store, which was sick or slower than --decision-timeout: the counts are not exact", r.Degraded, r.Requests))
+	}
+	if t.lacking > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d were denied for want of a dimension that a limit with missing: deny demands: no other limit counts them", t.lacking, r.Requests))
 	}
 	if t.capped > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by --backstop-total-rate, and by no limit", t.capped))
