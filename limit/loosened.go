@@ -30,7 +30,7 @@ func Loosened(before, after *Set, tenants []string) []string {
 	for _, tenant := range slices.Compact(named) {
 		c.tenant(tenant, before.rules(tenant), after.rules(tenant))
 	}
-	if c.cut {
+	if c.cut || c.cutFreed {
 		c.add("more limits may take the place of others than are compared")
 	}
 	return c.lines
@@ -44,6 +44,9 @@ type loosened struct {
 	replaced map[string]bool    // the ids of limits that others replace, of those that are compared
 	compared int                // pairs of limits for the place of one
 	cut      bool               // there are more than maxPlaces
+
+	comparedFreed int  // limits that are compared by freed
+	cutFreed      bool // there are more than maxFreed
 }
 
 func (c *loosened) add(format string, args ...any) {

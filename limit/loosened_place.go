@@ -30,7 +30,6 @@ func (c *loosened) places(what string, before, after []*Limit, about func(taker,
 		return false
 	}
 	c.replaced = replacedOf(after)
-	c.freed(what, before, after, about)
 	of := byID(after)
 	for _, taker := range after {
 		if c.cut {
@@ -48,6 +47,9 @@ func (c *loosened) places(what string, before, after []*Limit, about func(taker,
 				c.place(what, taker, was[taker.ID], was[id], is, about)
 			}
 		}
+	}
+	if !c.cutFreed {
+		c.freed(what, before, after, about)
 	}
 	return true
 }
