@@ -66,7 +66,7 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 		if fs.NArg() > 3 && fs.Arg(3) == "0" && strings.HasPrefix(err.Error(), "cost ") {
 			peek = "; --peek takes nothing"
 		}
-		fmt.Fprintf(env.stderr, "limitgate check: %v%s\n", mistakeOrAddr(err, fs.Args()), peek)
+		fmt.Fprintf(env.stderr, "limitgate check: %v\n", mistakeOrAddr(fmt.Errorf("%w%s", err, peek), fs))
 		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)

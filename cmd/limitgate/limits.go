@@ -143,10 +143,8 @@ func runLimits(ctx context.Context, env *environment, args []string) int {
 	switch all := limitsCommands(); {
 	case fs.NArg() > 0 && commandUnderMeant(fs.Arg(0), all) != "":
 		text = unknownCommand("limits", fs.Args())
-	case fs.NArg() > 0 && isHostPort(fs.Arg(0)):
-		text = mistakeOrAddr(errors.New(text), fs.Args()).Error()
 	case fs.NArg() > 0:
-		text = noCommand(fs, all) + text
+		text = mistakeOrAddr(errors.New(noCommand(fs, all)+text), fs).Error()
 	}
 	fmt.Fprintf(env.stderr, "limitgate limits: %s; limitgate limits --help says more\n", text)
 	return exitUsage

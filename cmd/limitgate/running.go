@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -138,11 +139,14 @@ func isHostPort(arg string) bool {
 	return err == nil && n > 0 && hostChars.MatchString(host)
 }
 
-// mistakeOrAddr returns a mistake in the arguments of a command that asks a running limitgate: of an address in the place of the first one
-// how to name it.
-func mistakeOrAddr(mistake error, args []string) error {
-	if mistake != nil && len(args) > 0 && isHostPort(args[0]) {
-		return fmt.Errorf("the address of a limitgate is a flag: --addr %.64s", args[0])
+// mistakeOrAddr returns a mistake in the arguments of a command that asks a running limitgate: of an address in the place of the first one,
+// without --addr, how to name it. A name without a dot, such as org:42, is more likely that of a tenant.
+func mistakeOrAddr(mistake error, fs *flag.FlagSet) error {
+	if addr := fs.Arg(0); mistake != nil && len(flagsWithoutValue(fs, []string{"addr"})) > 0 && isHostPort(addr) {
+		host, _, _ := net.SplitHostPort(addr)
+		if host == "localhost" || strings.ContainsAny(host, ".:") {
+			return fmt.Errorf("the address of a limitgate is a flag: --addr %.64s", addr)
+		}
 	}
 	return mistake
 }
@@ -217,7 +221,7 @@ func (c runningCommand) run(ctx context.Context, env *environment, args []string
 		return code
 	}
 	words, err := c.words(fs.Args())
-	if err := mistakeOrAddr(err, fs.Args()); err != nil {
+	if err := mistakeOrAddr(err, fs); err != nil {
 		fmt.Fprintf(env.stderr, "limitgate %s: %s; limitgate %s --help says more\n", c.name, err, c.name)
 		return exitUsage
 	}

@@ -66,7 +66,7 @@ func runStats(ctx context.Context, env *environment, args []string) int {
 		return code
 	}
 	if fs.NArg() > 0 {
-		mistake := mistakeOrAddr(fmt.Errorf("%s is not a flag: the time between two lines is --every 5s", config.Quote(fs.Arg(0))), fs.Args())
+		mistake := mistakeOrAddr(fmt.Errorf("%s is not a flag: the time between two lines is --every 5s", config.Quote(fs.Arg(0))), fs)
 		fmt.Fprintf(env.stderr, "limitgate stats: %v; limitgate stats --help lists the flags\n", mistake)
 		return exitUsage
 	}

@@ -125,8 +125,8 @@ func printLimits(w io.Writer, _ []string, reply any) {
 	fmt.Fprintf(w, "limits version %s, from %s\n", fieldText(reply, "version"), fieldText(reply, "source"))
 	if tenant := fieldText(reply, "tenant"); tenant != "" && fieldText(reply, "listed") == "0" {
 		meant := ""
-		if other := otherCommands[tenant]; other != "" {
-			meant = " (the word is the name of a tenant here; " + other + ")"
+		if tenant == "reload" { // the other commands are words that tenants have
+			meant = " (the word is the name of a tenant here; " + otherCommands[tenant] + ")"
 		}
 		fmt.Fprintf(w, "tenant %s is not in it: its plan is the default one, %s%s\n", tenant, fieldText(reply, "plan"), meant)
 	}
