@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	listsAdvice  = "limits that plans share stand in lists, by a name: write lists: {NAME: [...]}, and - include: NAME in a plan"
@@ -17,7 +20,7 @@ var otherDocumentKeys = map[string]string{
 	"blacklist": bannedAdvice, "blocklist": bannedAdvice, "denylist": bannedAdvice, "banned": bannedAdvice,
 }
 
-// isOtherDocumentKey reports whether a key is none of a plan or a tenant that stands in the wrong column.
+// isOtherDocumentKey reports whether a key is more likely such a name than that of a plan or a tenant.
 func isOtherDocumentKey(key string) bool {
 	return otherDocumentKeys[folded(key)] != "" || strings.HasPrefix(key, "x-")
 }
@@ -34,7 +37,7 @@ func otherDocumentKey(unknown string) string {
 		return ""
 	}
 	settings := settingsFile{table: newTable(&Settings{})}
-	if settings.table.named(unknown) != nil || settings.isSection(unknown) {
+	if slices.Contains(settings.table.keys((*setting).key, anywhere), unknown) || settings.isSection(unknown) {
 		return "it is a setting of serve, and no part of the limits: write it in the file of --config"
 	}
 	return ""

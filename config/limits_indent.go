@@ -14,7 +14,7 @@ func (d *limitsDecoder) indentSections(root *yaml.Node) {
 	if root.Kind != yaml.MappingNode {
 		return
 	}
-	s := sections{nodes: map[string]*yaml.Node{}, empty: map[string]bool{}}
+	s := sections{nodes: map[string]*yaml.Node{}, empty: map[string]bool{}, named: namedPlans(root)}
 	for _, section := range []string{"plans", "tenants"} {
 		in := valueOf(root, section)
 		s.nodes[section], s.empty[section] = in, in != nil && isNull(resolveAlias(in))
@@ -47,6 +47,7 @@ func (d *limitsDecoder) indentSections(root *yaml.Node) {
 // sections finds the section that a key beside plans and tenants belongs into.
 type sections struct {
 	nodes map[string]*yaml.Node // the values of the sections, nil for one that is not there
+	named map[string]bool       // plans that the file names elsewhere
 	empty map[string]bool       // the sections without a value when the file was read
 	above string                // the last key of a document in front of the present one
 }
@@ -54,7 +55,7 @@ type sections struct {
 // of returns the section that a key of a document belongs into, by its value, or without a value by the section
 // above it, if that was empty. It returns "" for a key that belongs into none.
 func (s *sections) of(key, value *yaml.Node) string {
-	if key.Kind != yaml.ScalarNode || documentFields[key.Value] != nil || key.Value == "limits" || slices.Contains(limitKeys, key.Value) || isOtherDocumentKey(key.Value) {
+	if key.Kind != yaml.ScalarNode || documentFields[key.Value] != nil || key.Value == "limits" || slices.Contains(limitKeys, key.Value) || s.isOtherKey(key.Value, value) {
 		return ""
 	}
 	switch {
@@ -64,6 +65,30 @@ func (s *sections) of(key, value *yaml.Node) string {
 		return "tenants"
 	}
 	return ""
+}
+
+// isOtherKey reports whether a key is more likely one of a document elsewhere than that of a plan or a tenant: the file does not name it as
+// a plan, its value is no tenant, and the section above it is not empty.
+func (s *sections) isOtherKey(key string, value *yaml.Node) bool {
+	return isOtherDocumentKey(key) && !s.named[key] && !s.empty[s.above] && !(value.Kind == yaml.MappingNode && isTenant(value))
+}
+
+// namedPlans returns the plans that a file names as the default one, and as those of tenants.
+func namedPlans(root *yaml.Node) map[string]bool {
+	named := map[string]bool{}
+	if plan := valueOf(root, "default_plan"); plan != nil {
+		named[resolveAlias(plan).Value] = true
+	}
+	tenants := valueOf(root, "tenants")
+	if tenants == nil || resolveAlias(tenants).Kind != yaml.MappingNode {
+		return named
+	}
+	for entry := range slices.Chunk(resolveAlias(tenants).Content, 2) {
+		if plan := valueOf(resolveAlias(entry[1]), "plan"); plan != nil {
+			named[resolveAlias(plan).Value] = true
+		}
+	}
+	return named
 }
 
 // holds reports whether a key belongs into a section. Fits reports whether its value has the form of those there.

@@ -181,7 +181,8 @@ func (c *compiler) replaced(l *Limit) bool {
 	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool { return other.mayReplace(l) })
 }
 
-// mayReplace reports whether l applies in place of another limit to some requests.
+// mayReplace reports whether l applies in place of another limit to some requests. It does so also while it is off, as a tenant may have an
+// override of its mode.
 func (l *Limit) mayReplace(other *Limit) bool {
-	return other != l && l.Mode != ModeOff && (l.Plan == other.Plan || l.Plan == "" || other.Plan == "") && (slices.Contains(l.Replaces, other.ID) || takesPlace(l, other))
+	return other != l && (l.Plan == other.Plan || l.Plan == "" || other.Plan == "") && (slices.Contains(l.Replaces, other.ID) || takesPlace(l, other))
 }
