@@ -140,11 +140,16 @@ start() {
 restart() {
 	local port started=
 	alive >/dev/null
+	if ! [ -s "$folder/$first.conf" ]; then
+		printf 'the servers on the ports from %s are none of %s: local_cluster.sh start\n' "$first" "$folder" >&2
+		exit 1
+	fi
 	for port in $ports; do
 		ask "$port" PING >/dev/null && continue
 		launch "$port"
 		answers "$port" || {
 			printf 'the server on port %s does not answer; the end of %s: %s\n' "$port" "$folder/$port.log" "$(tail -n 1 "$folder/$port.log")" >&2
+			for port in $started; do end TERM "$port"; done
 			exit 1
 		}
 		started="$started $port"
