@@ -52,9 +52,7 @@ type handler interface {
 }
 
 func main() {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		return logwriter.DurationText(groups, awsclient.ExplainAttr(groups, a))
-	}}))
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: logwriter.DurationText(awsclient.ExplainAttr)}))
 	h, err := newHandler(context.Background(), readSettings(os.Getenv), log)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "limitgate-lambda:", err)

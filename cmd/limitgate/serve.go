@@ -180,7 +180,7 @@ func startLog(ctx context.Context, env *environment, s *config.Settings) (log *s
 	out, opts := logwriter.New(env.stderr), &slog.HandlerOptions{Level: level, ReplaceAttr: awsclient.ExplainAttr}
 	log = slog.New(slog.NewTextHandler(out, opts))
 	if s.LogFormat == "json" {
-		opts.ReplaceAttr = jsonAttr
+		opts.ReplaceAttr = logwriter.DurationText(opts.ReplaceAttr)
 		log = slog.New(slog.NewJSONHandler(out, opts))
 	}
 	out.OnOmitted = func(lines int64) {
@@ -193,11 +193,6 @@ func startLog(ctx context.Context, env *environment, s *config.Settings) (log *s
 		cancel()
 		running.Wait()
 	}
-}
-
-// jsonAttr explains the errors of a line of JSON, and writes its durations as text does.
-func jsonAttr(groups []string, a slog.Attr) slog.Attr {
-	return logwriter.DurationText(groups, awsclient.ExplainAttr(groups, a))
 }
 
 // printBanner prints the address of the proxy and a first command to type.

@@ -2,11 +2,13 @@ package logwriter
 
 import "log/slog"
 
-// DurationText writes a duration as text, such as 1m30s, as the ReplaceAttr of a handler of JSON, which writes a number of nanoseconds
-// without a unit. It may be called concurrently.
-func DurationText(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
-		a.Value = slog.StringValue(a.Value.Duration().String())
+// DurationText returns a ReplaceAttr for a handler of JSON that writes a duration as text, such as 1m30s, where the handler writes
+// nanoseconds without a unit. All other attributes are those of replace. It may be called concurrently if replace may.
+func DurationText(replace func(groups []string, a slog.Attr) slog.Attr) func(groups []string, a slog.Attr) slog.Attr {
+	return func(groups []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			return slog.String(a.Key, a.Value.Duration().String())
+		}
+		return replace(groups, a)
 	}
-	return a
 }
