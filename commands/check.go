@@ -120,7 +120,7 @@ func (s *Session) parseCheck(args [][]byte, req *limit.Request, opts *options) (
 		}
 		cost, ok := parseCost(rest[0])
 		if !ok {
-			return costErrReply + opts.takes.orPeek(rest[0])
+			return costErrReply + opts.takes.costAdvice(rest[0])
 		}
 		req.Cost, rest = cost, rest[1:]
 	}

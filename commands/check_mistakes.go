@@ -14,8 +14,8 @@ const tenantRequired = "ERR tenant required: name one, as - works only for a use
 
 const costErrReply = "ERR cost must be an integer between 1 and 2147483647"
 
-// orPeek adds advice to the error for a cost of 0, or below, in RL.CHECK.
-func (o option) orPeek(cost []byte) string {
+// costAdvice returns the command that fits a cost of 0, or below, in RL.CHECK, behind "; ", or "".
+func (o option) costAdvice(cost []byte) string {
 	if o != checkOptions {
 		return ""
 	}
