@@ -96,6 +96,14 @@ func originOf(l *limit.Limit) string {
 	}
 }
 
+// lineOf returns the line of a limit in the file of its set, and 0 where the set is of a table.
+func lineOf(set *limit.Set, l *limit.Limit) int64 {
+	if strings.Contains(set.File, "://") {
+		return 0
+	}
+	return int64(l.Line)
+}
+
 // limitsCommand replies with a map: version, source and the limits, all of them or those
 // of one tenant with its plan, whether the limits list it, and warnings about its name.
 func limitsCommand(_ context.Context, s *Session, args [][]byte) {
@@ -132,16 +140,11 @@ func limitsCommand(_ context.Context, s *Session, args [][]byte) {
 	r.pair("source", set.File)
 	r.bulk("limits")
 	r.array(len(limits))
-	inTable := strings.Contains(set.File, "://") // whose lines are in no file
 	for _, l := range limits {
-		line := int64(l.Line)
-		if inTable {
-			line = 0
-		}
 		r.mapping(11)
 		r.pair("id", l.ID)
 		r.pair("from", originOf(l))
-		r.pair("line", line)
+		r.pair("line", lineOf(set, l))
 		r.pair("level", l.DescribeLevel())
 		r.pair("when", strings.Join(l.When(), ", "))
 		r.pair("rate", l.Describe())
