@@ -165,10 +165,10 @@ func readKey(path string) (key ed25519.PrivateKey, id string, err error) {
 		return nil, "", fmt.Errorf("read key: %w", err)
 	}
 	block, _ := pem.Decode(content)
-	if set := (jwksFile{}); json.Unmarshal(content, &set) == nil && set.Keys != nil {
-		return nil, "", fmt.Errorf("read key %s: it has the public keys, which serve --bypass-jwks takes: name the file of the private key", path)
-	}
 	if block == nil || block.Headers[keyHeader] == "" {
+		if set := (jwksFile{}); json.Unmarshal(content, &set) == nil && set.Keys != nil {
+			return nil, "", fmt.Errorf("read key %s: it has the public keys, which serve --bypass-jwks takes: name the file of the private key", path)
+		}
 		return nil, "", fmt.Errorf("read key %s: it is not a key that limitgate bypass key has made", path)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)

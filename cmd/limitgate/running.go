@@ -132,11 +132,7 @@ also where no check came.` + runningAbout,
 // isHostPort reports whether an argument is the address or the name of a host, with a port.
 func isHostPort(arg string) bool {
 	host, port, err := net.SplitHostPort(arg)
-	if err != nil {
-		return false
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0 && hostChars.MatchString(host)
+	return err == nil && isPort(port) && hostChars.MatchString(host)
 }
 
 // mistakeOrAddr returns a mistake in the arguments of a command that asks a running limitgate: of an address in the place of the first one,
