@@ -12,32 +12,26 @@ const (
 	bannedAdvice = "write a limit among shared: {id: banned, when: {tenant: acme}, action: deny}, or when: {ip: 203.0.113.0/24}"
 )
 
-// otherDocumentKeys are names, as folded returns them, that a part of a limits file has elsewhere, with what to write in the place of them.
-var otherDocumentKeys = map[string]string{
+// documentAdvice has keys that files of other software have at their beginning, as folded returns them, with what to write in a limits file.
+var documentAdvice = map[string]string{
 	"include": listsAdvice, "includes": listsAdvice, "templates": listsAdvice, "definitions": listsAdvice, "anchors": listsAdvice,
 	"global": sharedAdvice, "globals": sharedAdvice, "defaults": sharedAdvice, "defaultlimits": sharedAdvice, "rules": sharedAdvice,
 	"whitelist": exemptAdvice, "allowlist": exemptAdvice, "exempt": exemptAdvice,
 	"blacklist": bannedAdvice, "blocklist": bannedAdvice, "denylist": bannedAdvice, "banned": bannedAdvice,
 }
 
-// isOtherDocumentKey reports whether a key is more likely such a name than that of a plan or a tenant.
-func isOtherDocumentKey(key string) bool {
-	return otherDocumentKeys[folded(key)] != "" || strings.HasPrefix(key, "x-")
-}
-
-// otherDocumentKey returns what to write in the place of a key that a limits file has not, or "" if it may be misspelt.
-func otherDocumentKey(unknown string) string {
-	if strings.HasPrefix(unknown, "x-") { // of files of Compose, for what others refer to
+// foreignKeyAdvice returns what to write in the place of a key that other software has at the beginning of a file, or "".
+func foreignKeyAdvice(key string) string {
+	if strings.HasPrefix(key, "x-") { // of files of Compose, for what others refer to
 		return listsAdvice
 	}
-	if advice := otherDocumentKeys[folded(unknown)]; advice != "" {
-		return advice
-	}
-	if unknown == "limits" { // which is more often a list of limits than the setting
-		return ""
-	}
+	return documentAdvice[folded(key)]
+}
+
+// settingAdvice returns where a key belongs that is a setting, or "". A key limits is more often a list of limits.
+func settingAdvice(key string) string {
 	settings := settingsFile{table: newTable(&Settings{})}
-	if slices.Contains(settings.table.keys((*setting).key, anywhere), unknown) || settings.isSection(unknown) {
+	if key != "limits" && (slices.Contains(settings.table.keys((*setting).key, anywhere), key) || settings.isSection(key)) {
 		return "it is a setting of serve, and no part of the limits: write it in the file of --config"
 	}
 	return ""

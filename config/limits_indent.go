@@ -55,7 +55,7 @@ type sections struct {
 // of returns the section that a key of a document belongs into, by its value, or without a value by the section
 // above it, if that was empty. It returns "" for a key that belongs into none.
 func (s *sections) of(key, value *yaml.Node) string {
-	if key.Kind != yaml.ScalarNode || documentFields[key.Value] != nil || key.Value == "limits" || slices.Contains(limitKeys, key.Value) || s.isOtherKey(key.Value, value) {
+	if key.Kind != yaml.ScalarNode || documentFields[key.Value] != nil || key.Value == "limits" || slices.Contains(limitKeys, key.Value) || s.isForeign(key.Value, value) {
 		return ""
 	}
 	switch {
@@ -67,10 +67,10 @@ func (s *sections) of(key, value *yaml.Node) string {
 	return ""
 }
 
-// isOtherKey reports whether a key is more likely one of a document elsewhere than that of a plan or a tenant: the file does not name it as
-// a plan, its value is no tenant, and the section above it is not empty.
-func (s *sections) isOtherKey(key string, value *yaml.Node) bool {
-	return isOtherDocumentKey(key) && !s.named[key] && !s.empty[s.above] && !(value.Kind == yaml.MappingNode && isTenant(value))
+// isForeign reports whether a key is more likely one of other software than the name of a plan or a tenant: the file does not name it as a
+// plan, its value is no tenant, and the section above it is not empty.
+func (s *sections) isForeign(key string, value *yaml.Node) bool {
+	return foreignKeyAdvice(key) != "" && !s.named[key] && !s.empty[s.above] && !(value.Kind == yaml.MappingNode && isTenant(value))
 }
 
 // namedPlans returns the plans that a file names as the default one, and as those of tenants.

@@ -50,10 +50,12 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			d.fail(key, plain(field), "unknown key; write rate: %s, the number and its period in one", meant())
 		case known["overrides"] != nil && isOverride(value):
 			d.fail(key, plain(field), "unknown key; write it inside of overrides: {%s: ...}", plain(key.Value))
-		case known["plans"] != nil && hasLimits(resolveAlias(n)) && otherDocumentKey(key.Value) != "":
-			d.fail(key, plain(field), "unknown key; %s", otherDocumentKey(key.Value))
 		default:
-			d.fail(key, plain(field), "unknown key; %s", knownKeys(key.Value, field, slices.Sorted(maps.Keys(known))))
+			advice := ""
+			if known["plans"] != nil && hasLimits(resolveAlias(n)) {
+				advice = cmp.Or(foreignKeyAdvice(key.Value), settingAdvice(key.Value))
+			}
+			d.fail(key, plain(field), "unknown key; %s", cmp.Or(advice, knownKeys(key.Value, field, slices.Sorted(maps.Keys(known)))))
 		}
 	})
 }
