@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,6 +152,7 @@ func TestLoosenedPlaces(t *testing.T) {
 		{tenant, tenant + ofOp, "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100)"},
 		{tenant + ofOp + free, tenant + ofOp, "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100) for requests that free decided"},
 		{tenant + ofOp + free, tenant + ofOp + strings.Replace(free, "/*", "/a*", 1), "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100) for requests that free decided"},
+		{tenant + ofOp + free + strings.ReplaceAll(free, "free", "get"), tenant + ofOp + free, "", "", ""},
 		{tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1) + free, tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1), "", "", ""},
 		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", "", "", ""},
 		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", "", "", "plan free: user may admit more: missing deny -> share"},
@@ -201,5 +204,28 @@ func TestLoosenedDeclared(t *testing.T) {
 				t.Errorf("%s, another value %d: %q", limits, i, got)
 			}
 		}
+	}
+}
+
+// TestLoosenedFreedBound: a file with more limits than are compared for those that removed ones leave to others says so, and has its other
+// lines.
+func TestLoosenedFreedBound(t *testing.T) {
+	var allows, takers strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&allows, "{id: allow%d, by: [tenant, user], when: {op: GET /%d/*}, action: allow}, ", i, i)
+		fmt.Fprintf(&takers, "{id: op%d, by: [tenant, op], when: {op: GET /%d/*}, rate: 50/s, replaces: [tenant]}, ", i, i)
+	}
+	file := func(limits string) *limit.Set {
+		content := "version: 1\ndefault_plan: free\nplans: {free: [" + takers.String() + limits + "{id: tenant, by: [tenant], rate: 5/s}]}\n"
+		set, _, err := ParseLimits("f", []byte(content), limit.CompileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	got := limit.Loosened(file(allows.String()), file("{id: heavy, by: [tenant], when: {op: x}, rate: 900/s, replaces: [tenant]}, "), nil)
+	want := []string{"plan free: heavy (900/s burst 900) takes the place of tenant (5/s burst 5)", "more limits may take the place of others than are compared"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
