@@ -95,6 +95,11 @@ answers() {
 	return 1
 }
 
+# unanswered prints that the server of a port does not answer.
+unanswered() {
+	printf 'the server on port %s does not answer; the end of %s: %s' "$1" "$folder/$1.log" "$(tail -n 1 "$folder/$1.log")"
+}
+
 # await_whole succeeds when the cluster is whole within half a minute.
 await_whole() {
 	for _ in $(seq 300); do
@@ -128,7 +133,7 @@ start() {
 		nodes+=("127.0.0.1:$port")
 	done
 	for port in $ports; do
-		answers "$port" || give_up "the server on port $port does not answer; the end of $folder/$port.log: $(tail -n 1 "$folder/$port.log"). Another process may use port $port or $((port + 10000)): set TOUR_PORT to others"
+		answers "$port" || give_up "$(unanswered "$port"). Another process may use port $port or $((port + 10000)): set TOUR_PORT to others"
 	done
 	if ! timeout 60 redis-cli --cluster create "${nodes[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log" 2>&1; then
 		give_up "redis-cli --cluster create failed: $(tail -n 1 "$folder/create.log"): see $folder/create.log"
@@ -147,12 +152,12 @@ restart() {
 	for port in $ports; do
 		ask "$port" PING >/dev/null && continue
 		launch "$port"
+		started="$started $port"
 		answers "$port" || {
-			printf 'the server on port %s does not answer; the end of %s: %s\n' "$port" "$folder/$port.log" "$(tail -n 1 "$folder/$port.log")" >&2
+			printf '%s\n' "$(unanswered "$port")" >&2
 			for port in $started; do end TERM "$port"; done
 			exit 1
 		}
-		started="$started $port"
 	done
 	if ! await_whole; then
 		printf 'the cluster is not whole after half a minute: see %s\n' "$folder" >&2
