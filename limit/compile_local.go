@@ -37,9 +37,9 @@ func (c *compiler) warnLocal(l *Limit) {
 	}
 }
 
-// warnOwnLocal warns, once for a limit, of those of an override that sets one of the fields.
+// warnOwnLocal warns, once for a limit, of those of an override that sets one of the fields, or that may switch the limit on.
 func (c *compiler) warnOwnLocal(o *RuleSpec, field string, of, l *Limit) {
-	if !o.Store.Set() && !o.Warn.Set() && !o.OnError.Set() && !o.Algorithm.Set() {
+	if !o.Store.Set() && !o.Warn.Set() && !o.OnError.Set() && !o.Algorithm.Set() && !o.Mode.Set() && !o.Enforce.Set() {
 		return
 	}
 	known := of.localMistakes()

@@ -244,7 +244,7 @@ func (r *readinessBody) storeFault() string {
 	case strings.Contains(r.Fault, "hash slots have no master"):
 		return "for some of the tenants: " + r.Fault
 	case late != "" && r.Fault != "":
-		return "for some calls: those to " + late
+		return "for each call that fails: those to " + late
 	case r.Fault == "":
 		return ""
 	case all > 0:

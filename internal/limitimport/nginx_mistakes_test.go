@@ -2,10 +2,13 @@ package limitimport_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/limitgate/limitgate/config"
 	"github.com/limitgate/limitgate/internal/limitimport"
+	"github.com/limitgate/limitgate/limit"
 )
 
 // TestNginxMistakes: the error of a configuration, or the remarks on it, say what is wrong and what to do.
@@ -35,5 +38,33 @@ func TestNginxMistakes(t *testing.T) {
 		if !strings.Contains(text, row.says) || row.not != "" && strings.Contains(text, row.not) {
 			t.Errorf("%s: %s", name, text)
 		}
+	}
+}
+
+// TestConnectionsTogether: the limits to write for limit_conn of several zones and locations may stand in one plan.
+func TestConnectionsTogether(t *testing.T) {
+	const conf = `http {
+		limit_conn_zone $binary_remote_addr zone=ip:10m;
+		limit_conn_zone $server_name zone=server:10m;
+		limit_conn_zone $host zone=host:10m;
+		server {
+			limit_conn ip 10; limit_conn server 100; limit_conn host 50;
+			location /a { limit_conn ip 3; limit_conn host 7; }
+			location /b { limit_conn ip 5; limit_conn server 100; }
+		}
+	}`
+	result, _ := limitimport.Nginx([]byte(conf)) // which has no limit_req
+	var limits strings.Builder
+	same := 0
+	for i, r := range result.Remarks {
+		if found := regexp.MustCompile(`{id: .*slots: \d+}`).FindString(r.Text); found != "" {
+			limits.WriteString("    - " + strings.Replace(found, "op: OP", fmt.Sprintf("op: GET /%d", i), 1) + "\n")
+		} else if strings.Contains(r.Text, "the limit for line 6, which is of the same zone, holds here too") {
+			same++
+		}
+	}
+	file := "version: 1\ndefault_plan: p\nplans:\n  p:\n" + limits.String()
+	if _, _, err := config.ParseLimits("f", []byte(file), limit.CompileOptions{}); err != nil || strings.Count(file, "id: ") != 6 || same != 1 {
+		t.Errorf("%d of the same zone, %v in %s", same, err, file)
 	}
 }

@@ -53,7 +53,7 @@ func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds
 		return needs
 	}
 	limits := set.TenantLimits(req.Tenant) // it overrides none
-	needs = &planNeeds{decided: !allNeedMore(limits), sent: s.sentOf(plan)}
+	needs = &planNeeds{decided: !allNeedMore(limits), sent: map[string]bool{"": s.slotted[plan]}}
 	kept := map[bool]int{} // limits of slots, and others
 	for _, l := range limits {
 		if l.Mode == limit.ModeEnforce && l.Action != limit.ActionAllow && l.NeedsMore() && kept[l.HoldsSlots()] < unsentLimits {
@@ -65,15 +65,12 @@ func (s *sampledRequests) needsOf(set *limit.Set, req *limit.Request) *planNeeds
 	return needs
 }
 
-// sentOf returns the dimensions that requests of a plan have, and "" for a slot. They outlive a set: a slot may be taken seldom.
-func (s *sampledRequests) sentOf(plan string) map[string]bool {
-	if s.sent[plan] == nil || len(s.sent[plan]) > sampledNames {
-		if len(s.sent) >= sampledPlans {
-			clear(s.sent)
-		}
-		s.sent[plan] = map[string]bool{}
+// takeSlot notes that a request of a plan takes a slot. The caller holds mu.
+func (s *sampledRequests) takeSlot(plan string) {
+	if len(s.slotted) >= sampledPlans {
+		clear(s.slotted)
 	}
-	return s.sent[plan]
+	s.slotted[plan] = true
 }
 
 // lackingOf returns the limit that requests of a plan do not meet for want of a dimension, or if there is none of a slot, once no
@@ -133,8 +130,9 @@ func (s *sampledRequests) unsentOf(set *limit.Set, req *limit.Request) (unsent [
 	if needs.looked++; set.Lifts(req) { // the search for a limit that does is part of the bound
 		return nil
 	}
-	if req.Hold == limit.HoldSlot {
+	if req.Hold == limit.HoldSlot && !needs.sent[""] {
 		needs.sent[""] = true
+		s.takeSlot(set.Plan(req.Tenant))
 	}
 	for i := range req.Dims {
 		name := req.Dims[i].Name

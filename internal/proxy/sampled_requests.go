@@ -70,7 +70,8 @@ type sampledRequests struct {
 	opsOf  map[string]int                   // the number of ops, by plan
 	needs  map[string]*planNeeds            // by plan
 	lines  map[lineOf]*logthrottle.Throttle // they outlive a set
-	sent   map[string]map[string]bool       // by plan, see sentOf
+	// slotted has the plans whose requests take slots. It outlives a set: a slot may be taken seldom.
+	slotted map[string]bool
 	// slotLooks and valueLooks, by plan, outlive a set, too.
 	slotLooks, valueLooks map[string]*lookBudget
 }
@@ -90,7 +91,7 @@ func newSampledRequests(limits func() *limit.Set, partial bool, log *slog.Logger
 	}
 	return &sampledRequests{
 		limits: limits, partial: partial, log: log, swapped: few(1), address: few(1), manyOps: few(1), unknown: few(sampledLines), spelled: few(sampledLines), absent: few(1), unheld: few(1), unmetSlot: few(1), nearSlot: few(sampledLines), undeclared: few(sampledLines), lacking: few(1), slotless: few(1), unsent: few(sampledLines), unslotted: few(sampledLines), otherCase: few(sampledLines), value: few(sampledLines),
-		lines: map[lineOf]*logthrottle.Throttle{}, sent: map[string]map[string]bool{}, slotLooks: map[string]*lookBudget{}, valueLooks: map[string]*lookBudget{},
+		lines: map[lineOf]*logthrottle.Throttle{}, slotted: map[string]bool{}, slotLooks: map[string]*lookBudget{}, valueLooks: map[string]*lookBudget{},
 	}
 }
 

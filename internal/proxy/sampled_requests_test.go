@@ -266,6 +266,22 @@ func TestSlotBeforeReload(t *testing.T) {
 	}
 }
 
+// TestDimensionBeforeReload: a dimension that was sent before other limits came into use, and no more since, has its line.
+func TestDimensionBeforeReload(t *testing.T) {
+	const limits = `{id: rps, by: [tenant], rate: %s}, {id: per_user, by: [tenant, user], rate: 5/s}`
+	log := new(syncbuffer.Buffer)
+	set := setOf(t, fmt.Sprintf(limits, "9/s"))
+	s := newSampledRequests(func() *limit.Set { return set }, false, slog.New(slog.NewTextHandler(log, nil)))
+	s.look(&limit.Request{Tenant: "acme", Cost: 1, Dims: []limit.Dim{{Name: "user", Value: "u"}}})
+	set = setOf(t, fmt.Sprintf(limits, "10/s"))
+	for range 2 * unsentRequests {
+		s.look(&limit.Request{Tenant: "acme", Cost: 1})
+	}
+	if got := log.String(); strings.Count(got, "dimension=user limit=per_user") != 1 {
+		t.Errorf("logged %s", got)
+	}
+}
+
 // TestUnsentBesideSlots: very many limits of slots do not hide that a dimension is missing.
 func TestUnsentBesideSlots(t *testing.T) {
 	var limits strings.Builder
