@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -41,7 +40,7 @@ const (
 	adviceNetwork = "AWS does not answer: check the network, HTTPS_PROXY, and AWS_ENDPOINT_URL if it is set"
 	adviceClosed  = "the server closes the connection without an answer: check AWS_ENDPOINT_URL, if it is set, and HTTPS_PROXY"
 	adviceTLS     = "the server does not speak TLS: write http:// in AWS_ENDPOINT_URL, or the port that does"
-	adviceAnswer  = "the answer is not one of %s at AWS: check AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_%s, if they are set, and HTTPS_PROXY; the server there may not have this service"
+	adviceAnswer  = "the answer is not one of %s at AWS: check AWS_ENDPOINT_URL and %s, if they are set, and HTTPS_PROXY; the server there may not have this service"
 	adviceNone    = "no usable credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
 
@@ -52,16 +51,22 @@ func Advice(err error) string {
 		return advices[refused.ErrorCode()]
 	}
 	var operation *smithy.OperationError
-	switch badURL := badEndpoint(os.Environ()); {
+	service := ""
+	if errors.As(err, &operation) {
+		service = operation.ServiceID
+	}
+	variable, endpoint := endpointOf(os.Environ(), service)
+	badURL := badEndpoint(variable, endpoint)
+	switch {
 	case errors.As(err, new(awsconfig.SharedConfigProfileNotExistError)):
 		return adviceProfile
 	case err != nil && strings.Contains(err.Error(), "get credentials: "): // the SDK has no type for this error
 		return adviceNone
-	case !errors.As(err, &operation):
+	case operation == nil:
 		return ""
 	case badURL != "":
 		return badURL
-	case errors.As(err, new(*net.DNSError)) && badRegion(os.Environ()) != "" && !hasEndpoint(os.Environ()):
+	case errors.As(err, new(*net.DNSError)) && badRegion(os.Environ()) != "" && endpoint == "":
 		return badRegion(os.Environ())
 	case errors.As(err, new(*net.DNSError)):
 		return adviceHost
@@ -72,7 +77,7 @@ func Advice(err error) string {
 	case errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return adviceTLS
 	case isForeign(err):
-		advice := fmt.Sprintf(adviceAnswer, operation.ServiceID, strings.ToUpper(strings.ReplaceAll(operation.ServiceID, " ", "_")))
+		advice := fmt.Sprintf(adviceAnswer, service, ownEndpointVariable(service))
 		if region := badRegion(os.Environ()); region != "" {
 			advice += "; " + region
 		}
@@ -102,24 +107,41 @@ func isForeign(err error) bool {
 	return !errors.As(err, &refused) || refused.ErrorCode() == noCode && replied.HTTPStatusCode() < http.StatusInternalServerError
 }
 
+// endpointVariable has the URL of all services that have no variable of their own.
+const endpointVariable = "AWS_ENDPOINT_URL"
+
+// ownEndpointVariable returns the variable with the URL of one service.
+// Source: https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html
+func ownEndpointVariable(service string) string {
+	return endpointVariable + "_" + strings.ToUpper(strings.ReplaceAll(service, " ", "_"))
+}
+
+// endpointOf returns the variable of environ with the URL of a service, and its text, or "".
+func endpointOf(environ []string, service string) (variable, text string) {
+	for _, variable := range []string{ownEndpointVariable(service), endpointVariable} {
+		for _, v := range environ {
+			if text, found := strings.CutPrefix(v, variable+"="); found && text != "" {
+				return variable, text
+			}
+		}
+	}
+	return "", ""
+}
+
 // badEndpoint returns advice about a variable that is meant to have the URL of a service and does not,
 // or "".
-func badEndpoint(environ []string) string {
-	for _, v := range environ {
-		name, text, _ := strings.Cut(v, "=")
-		if text == "" || !strings.HasPrefix(name, "AWS_ENDPOINT_URL") {
-			continue
-		}
-		if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
-			continue
-		}
-		meant := "http://" + text
-		if u, err := url.Parse(meant); err != nil || u.Host == "" || u.Port() == "" || u.User != nil || strings.Contains(text, "://") {
-			meant = "for example http://127.0.0.1:8000"
-		}
-		return fmt.Sprintf(adviceURL, name, meant)
+func badEndpoint(variable, text string) string {
+	if text == "" {
+		return ""
 	}
-	return ""
+	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		return ""
+	}
+	meant := "http://" + text
+	if u, err := url.Parse(meant); err != nil || u.Host == "" || u.Port() == "" || u.User != nil || strings.Contains(text, "://") {
+		meant = "for example http://127.0.0.1:8000"
+	}
+	return fmt.Sprintf(adviceURL, variable, meant)
 }
 
 // regionName matches the names of regions, https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-regions.html.
@@ -127,14 +149,6 @@ var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+){1,3}-[0-9]{1,2}$`)
 
 // regionText matches what is most likely meant as a region.
 var regionText = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
-
-// hasEndpoint reports whether a variable has the URL of a service.
-func hasEndpoint(environ []string) bool {
-	return slices.ContainsFunc(environ, func(v string) bool {
-		name, text, _ := strings.Cut(v, "=")
-		return strings.HasPrefix(name, "AWS_ENDPOINT_URL") && text != ""
-	})
-}
 
 // badRegion returns advice about a variable that is meant to have a region and does not, or "".
 func badRegion(environ []string) string {

@@ -72,6 +72,10 @@ func TestAdviceRegion(t *testing.T) {
 	if got := Advice(&smithy.OperationError{ServiceID: "DynamoDB", Err: &net.DNSError{IsNotFound: true}}); got != text {
 		t.Errorf("of a host: %q", got)
 	}
+	t.Setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:8000")
+	if got := Advice(&smithy.OperationError{ServiceID: "DynamoDB", Err: &net.DNSError{IsNotFound: true}}); got != text {
+		t.Errorf("of a host beside the endpoint of another service: %q", got)
+	}
 	t.Setenv("AWS_ENDPOINT_URL", "http://dynamodb-locl:8000")
 	if got := Advice(&smithy.OperationError{ServiceID: "DynamoDB", Err: &net.DNSError{IsNotFound: true}}); got != adviceHost {
 		t.Errorf("of the host of an endpoint: %q", got)
@@ -90,10 +94,11 @@ func TestAdviceEndpoint(t *testing.T) {
 		{"AWS_ENDPOINT_URL", "a:b@c:1", "AWS_ENDPOINT_URL is no URL: write for example http://127.0.0.1:8000, or unset it"},
 		{"AWS_ENDPOINT_URL", "http://127.0.0.1:17410", ""},
 	} {
-		if got := badEndpoint([]string{row.name + "=" + row.text}); got != row.want {
+		if got := badEndpoint(row.name, row.text); got != row.want {
 			t.Errorf("%s: %s", row.text, got)
 		}
 	}
+	t.Setenv("AWS_ENDPOINT_URL_S3", "nonsense")
 	t.Setenv("AWS_ENDPOINT_URL", "127.0.0.1:17410")
 	if got := Advice(&smithy.OperationError{Err: errors.New("failed to resolve service endpoint")}); got != "AWS_ENDPOINT_URL is no URL: write http://127.0.0.1:17410, or unset it" {
 		t.Error(got)

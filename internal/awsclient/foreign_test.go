@@ -64,7 +64,7 @@ func TestAdviceForeign(t *testing.T) {
 		},
 	}
 	status = http.StatusForbidden // in JSON
-	if err := calls[[2]string{"DynamoDB", "DYNAMODB"}](t.Context()); Advice(err) != fmt.Sprintf(adviceAnswer, "DynamoDB", "DYNAMODB") {
+	if err := calls[[2]string{"DynamoDB", "DYNAMODB"}](t.Context()); Advice(err) != fmt.Sprintf(adviceAnswer, "DynamoDB", "AWS_ENDPOINT_URL_DYNAMODB") {
 		t.Errorf("%v: %q", err, Advice(err))
 	}
 	for _, status = range []int{http.StatusOK, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented} {
@@ -73,7 +73,7 @@ func TestAdviceForeign(t *testing.T) {
 			if err == nil {
 				continue // the body of a success may be of any form
 			}
-			if got, want := Advice(err), fmt.Sprintf(adviceAnswer, service[0], service[1]); got != want {
+			if got, want := Advice(err), fmt.Sprintf(adviceAnswer, service[0], "AWS_ENDPOINT_URL_"+service[1]); got != want {
 				t.Errorf("%d, %v: %q, want %q", status, err, got, want)
 			}
 		}
