@@ -77,9 +77,8 @@ func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(
 	if taker.ID == is.ID || !taker.isEnforced() || !was.isEnforced() || !is.isEnforced() || !about(taker, taking, was, is) || !canMeet(taker, was) {
 		return
 	}
-	before := taking.isEnforced() && taking.enforcedIn() >= taker.enforcedIn() && taking.standsFor(was) && (taker.within(taking) && hasDeclared(taking.when, taker.when) || taking.Action == ActionAllow && taker.Action == ActionAllow)
 	more := taker.admitsMoreThan(was) || was.Action != ActionAllow && c.replaced[taker.ID] // by one that may admit more
-	if before || !taker.standsFor(is) || taker.isNewAllow(taking) && was.Action == ActionLimit {
+	if taker.decidedBefore(taking, was) || !taker.standsFor(is) || taker.isNewAllow(taking) && was.Action == ActionLimit {
 		return
 	}
 	switch {
@@ -88,6 +87,12 @@ func (c *loosened) place(what string, taker, taking, was, is *Limit, about func(
 	case taker.countsApart(is):
 		c.add("%s%s (%s) counts requests that %s (%s) counted: both together may admit more", what, taker.ID, taker.Describe(), is.ID, is.Describe())
 	}
+}
+
+// decidedBefore reports whether a limit decided all its requests in place of another one before, when it was taking, which may be nil.
+func (l *Limit) decidedBefore(taking, other *Limit) bool {
+	return taking.isEnforced() && taking.enforcedIn() >= l.enforcedIn() && taking.standsFor(other) &&
+		(l.within(taking) && hasDeclared(taking.when, l.when) || taking.Action == ActionAllow && l.Action == ActionAllow)
 }
 
 // same reports whether two limits decide the same.

@@ -115,6 +115,8 @@ func (e *exporter) admit() bool {
 	return true
 }
 
+const exportAdvice = "check that a collector takes OTLP over HTTP at the endpoint of spans, usually at port 4318"
+
 // ExportSpans implements sdktrace.SpanExporter. It returns no error: the SDK would write it to the
 // standard error.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
@@ -131,7 +133,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	e.failed.Add(n)
 	if e.failures.Allow() {
 		text := err.Error()
-		e.log.Warn("failed to export spans", "error", text[:min(len(text), maxErrorText)], "failed", e.failed.Load())
+		e.log.Warn("failed to export spans", "error", text[:min(len(text), maxErrorText)], "failed", e.failed.Load(), "advice", exportAdvice)
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func TestFailingCollector(t *testing.T) {
 		if n := log.Len(); n > 4*(maxErrorText+200) {
 			t.Errorf("%d bytes of log", n)
 		}
-		if first, _, _ := strings.Cut(log.String(), "\n"); !strings.HasSuffix(first, " failed=1") {
+		if first, _, _ := strings.Cut(log.String(), "\n"); !strings.HasSuffix(first, " failed=1 advice=\""+exportAdvice+"\"") {
 			t.Errorf("the first line is %s", first)
 		}
 		failed := tracer.Failed()
