@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -14,7 +15,7 @@ import (
 )
 
 // api answers a request for an operation. The parameter http=1 makes a denial a status of 429.
-func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
+func (s *Server) api(ctx *fasthttp.RequestCtx, t *turn, name string, query []byte) {
 	o := operationOf(name)
 	if o == nil {
 		s.problem(ctx, fasthttp.StatusNotFound, noOperation(name))
@@ -29,7 +30,7 @@ func (s *Server) api(ctx *fasthttp.RequestCtx, name string, query []byte) {
 		return
 	}
 	query, asStatus := withoutStatus(query)
-	requests, list, code, err := s.requests(ctx, o, query)
+	requests, list, code, err := s.requests(ctx, t, o, query)
 	if err != nil {
 		detail := err.Error()
 		if mistake := statusMistake(o, query); mistake != "" && code == fasthttp.StatusBadRequest {
@@ -99,15 +100,18 @@ func statusMistake(o *operation, rest []byte) string {
 }
 
 // requests reads the requests of a call, or returns a status and a sentence for the client.
-func (s *Server) requests(ctx *fasthttp.RequestCtx, o *operation, query []byte) (all []request, list bool, code int, err error) {
+func (s *Server) requests(ctx *fasthttp.RequestCtx, t *turn, o *operation, query []byte) (all []request, list bool, code int, err error) {
 	switch {
 	case ctx.IsPost() && len(query) > 0:
 		return nil, false, fasthttp.StatusBadRequest, fmt.Errorf("the fields of a POST stand in its body: %s", o.example)
 	case ctx.IsPost():
+		t.pause()
 		body, code, err := readBody(ctx)
+		t.resume()
 		if err != nil {
 			return nil, false, code, err
 		}
+		t.takeLarge(len(body))
 		all, list, err = o.decode(body)
 		return all, list, fasthttp.StatusBadRequest, err
 	case o.get && (ctx.IsGet() || ctx.IsHead()):
@@ -128,6 +132,9 @@ func readBody(ctx *fasthttp.RequestCtx) (body []byte, code int, err error) {
 		body, err = io.ReadAll(io.LimitReader(stream, maxBodyBytes+1))
 	}
 	switch {
+	case err != nil && !isTimeout(err) && !errors.Is(err, io.ErrUnexpectedEOF):
+		ctx.SetConnectionClose()
+		return nil, fasthttp.StatusBadRequest, errors.New("the chunks of the body are not those of HTTP/1.1")
 	case err != nil:
 		ctx.SetConnectionClose()
 		return nil, fasthttp.StatusRequestTimeout, fmt.Errorf("the body was not complete within %s", readTimeout)

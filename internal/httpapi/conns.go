@@ -8,8 +8,7 @@ import (
 )
 
 // conns is a listener that bounds the open connections. At the bound, a new connection takes the
-// place of the one that has waited longest for a request: clients that hold connections must not
-// keep a gateway out.
+// place of one that waits for its client: clients that hold connections must not keep a gateway out.
 type conns struct {
 	net.Listener
 	most   int
@@ -47,14 +46,20 @@ func (c *conns) Close() (err error) {
 	return err
 }
 
-// evict closes the connection that has waited longest. The caller holds mu.
+// unreadAfter is how long an answer waits for its client before the client's place is another's first: one that reads takes it at once.
+const unreadAfter = time.Second
+
+// evict closes the connection whose client has left an answer unread for longest, for unreadAfter at least, or if there is none the
+// one that has waited longest for a request, or then for its client to read. The caller holds mu.
 func (c *conns) evict() {
-	var victim *conn
-	least := int64(0)
+	var idle, unread waiting
 	for one := range c.open {
-		if since := one.waits.Load(); since != 0 && (victim == nil || since < least) {
-			victim, least = one, since
-		}
+		idle.add(one, one.waits.Load())
+		unread.add(one, one.writes.Load())
+	}
+	victim := unread.conn
+	if idle.conn != nil && (victim == nil || time.Since(time.Unix(0, unread.since)) < unreadAfter) {
+		victim = idle.conn
 	}
 	if victim != nil {
 		delete(c.open, victim)
@@ -62,12 +67,26 @@ func (c *conns) evict() {
 	}
 }
 
+// waiting is the connection that has waited longest, or nil, and since when it does, in nanoseconds since the epoch.
+type waiting struct {
+	conn  *conn
+	since int64
+}
+
+// add adds a connection that waits since a time, or does not if that is 0.
+func (w *waiting) add(c *conn, since int64) {
+	if since != 0 && (w.conn == nil || since < w.since) {
+		w.conn, w.since = c, since
+	}
+}
+
 // conn is an open connection.
 type conn struct {
 	net.Conn
-	of    *conns
-	waits atomic.Int64 // since when a read waits, in nanoseconds since the epoch, or 0
-	begun atomic.Int64 // requests that are under way or answered, since the last read
+	of *conns
+	// waits and writes are since when a read, or a write, waits, in nanoseconds since the epoch, or 0.
+	waits, writes atomic.Int64
+	begun         atomic.Int64 // requests that are under way or answered, since the last read
 }
 
 // Read implements net.Conn.
@@ -76,6 +95,14 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.waits.Store(0)
 	c.begun.Store(0)
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	c.writes.Store(time.Now().UnixNano())
+	n, err := c.Conn.Write(b)
+	c.writes.Store(0)
 	return n, err
 }
 

@@ -3,29 +3,90 @@ package httpapi
 import (
 	"net"
 	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
 )
 
-// largeBody is the size from which a body costs much more than a usual one.
-const largeBody = 4 << 10
+const (
+	// largeBody is the size from which a body costs much more than a usual one.
+	largeBody = 4 << 10
+	// maxAhead bounds the connections whose request waits for its turn, as it was sent ahead of an answer. Gateways send none
+	// so, and the others of MaxConns stay free for them.
+	maxAhead = 512
+	// maxLarge bounds the requests with a large body that are decided at a time: a list of the most requests holds half a MiB meanwhile.
+	maxLarge = 32
+)
 
-// takeTurn waits until a request may be answered, and returns a function that ends its turn. A connection whose input is
+// turns bound the requests that are answered at a time, so that few connections do not keep processors and memory from others.
+type turns struct {
+	ahead   sync.Mutex    // held by the request that is answered of those that connections send ahead of an answer
+	waiting atomic.Int64  // those of ahead, with the one that is answered
+	large   chan struct{} // has an item for each request with a large body that is answered
+}
+
+// turn is that of one request. It is for one goroutine.
+type turn struct {
+	of               *turns
+	ahead            bool // it was sent ahead of an answer
+	hasAhead, hasOne bool // it holds ahead, and an item of large
+}
+
+// takeTurn waits until a request may be answered, and reports whether it may be. A connection whose input is
 // always there never waits: it would keep a processor for as long as the scheduler lets it, some 10 ms. So other goroutines
 // run between the requests of such a connection. Of connections that send further requests ahead of an answer, which
 // gateways do not, one request is answered at a time: all of them together use one processor, and one round trip to the store.
-func (s *Server) takeTurn(ctx *fasthttp.RequestCtx) (end func()) {
-	end = func() {}
-	ahead := false
-	if c := connOf(ctx.Conn()); c != nil && c.begun.Add(1) > 1 {
-		ahead = true
-		s.pipelined.Lock()
-		end = s.pipelined.Unlock
+func (s *Server) takeTurn(ctx *fasthttp.RequestCtx) (t turn, ok bool) {
+	t.of = &s.turns
+	c := connOf(ctx.Conn())
+	t.ahead = c != nil && c.begun.Add(1) > 1
+	if t.ahead {
+		if s.turns.waiting.Add(1) > maxAhead {
+			s.turns.waiting.Add(-1)
+			return turn{}, false
+		}
+		t.resume()
 	}
-	if ahead || ctx.Request.Header.ContentLength() >= largeBody {
+	if t.ahead || ctx.Request.Header.ContentLength() >= largeBody {
 		runtime.Gosched()
 	}
-	return end
+	return t, true
+}
+
+// pause lets others have their turn, until resume: the next bytes of a body may be late.
+func (t *turn) pause() {
+	if t.hasAhead {
+		t.hasAhead = false
+		t.of.ahead.Unlock()
+	}
+}
+
+// resume waits for the turn again.
+func (t *turn) resume() {
+	if t.ahead {
+		t.of.ahead.Lock()
+		t.hasAhead = true
+	}
+}
+
+// takeLarge waits until a request with a body of some size may be decided.
+func (t *turn) takeLarge(size int) {
+	if size >= largeBody {
+		t.of.large <- struct{}{}
+		t.hasOne = true
+	}
+}
+
+// end ends the turn.
+func (t *turn) end() {
+	t.pause()
+	if t.ahead {
+		t.of.waiting.Add(-1)
+	}
+	if t.hasOne {
+		<-t.of.large
+	}
 }
 
 // connOf returns the bounded connection below another one, or nil.

@@ -20,7 +20,13 @@ const (
 // serve answers one request. The path is compared as it came: nothing is decoded, so that no two
 // programs can disagree about it.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
-	defer s.takeTurn(ctx)()
+	turn, ok := s.takeTurn(ctx)
+	if !ok {
+		ctx.SetConnectionClose()
+		s.problem(ctx, fasthttp.StatusServiceUnavailable, fmt.Sprintf("%d other connections wait with requests that were sent ahead of an answer: wait for each answer", maxAhead))
+		return
+	}
+	defer turn.end()
 	defer s.recoverPanic(ctx)
 	path, query, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
 	switch {
@@ -33,7 +39,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	case string(path) == openAPIPath:
 		s.openAPI(ctx)
 	case bytes.HasPrefix(path, []byte(apiPath)):
-		s.api(ctx, string(path[len(apiPath):]), query)
+		s.api(ctx, &turn, string(path[len(apiPath):]), query)
 	default:
 		s.problem(ctx, fasthttp.StatusNotFound, "there is nothing here: services post to /v1/check, gateways ask /check, "+openAPIPath+" describes the API, and health and metrics are at the address of --admin")
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,12 +22,12 @@ const (
 	// MaxConns is the maximum number of open connections: gateways and sidecars keep few. With
 	// its buffers a connection holds up to 40 KiB. See Bound.
 	MaxConns = 2048
-	// closing is how many connections more may be about to end.
-	closing = 64
+	// closing is how many connections more may be about to end, of those whose place others have taken.
+	closing = 1024
 	// maxHeaderBytes bounds the request line and the headers: gateways pass on those of their
 	// clients, of which nginx takes 32 KiB.
 	maxHeaderBytes = 32 << 10
-	// maxBodyBytes bounds a body of JSON. Bodies for /check are not read.
+	// maxBodyBytes bounds a body of JSON. Of those for /check the first few KiB are looked at.
 	maxBodyBytes = 64 << 10
 	// readTimeout bounds the time from the first byte of a request to its last, and that to the
 	// first byte of a connection.
@@ -90,7 +89,7 @@ type Server struct {
 	exposed      string // the value of Access-Control-Expose-Headers
 	codes        [len(countedCodes)]atomic.Int64
 	warnings     warnings
-	pipelined    sync.Mutex      // held by the request that is answered of those that connections send ahead of an answer
+	turns        turns
 	ctx          context.Context // that of Run
 }
 
@@ -104,6 +103,7 @@ func New(opts Options) *Server {
 	}
 	s := &Server{opts: opts, tenantHashed: httpfields.IsCredential(opts.TenantHeader), exposed: opts.Format.Exposed(), ctx: context.Background()}
 	s.warnings.log = opts.Log
+	s.turns.large = make(chan struct{}, maxLarge)
 	s.http = &fasthttp.Server{
 		Handler: s.serve, ErrorHandler: s.refuse,
 		Concurrency: MaxConns + closing, ReadBufferSize: maxHeaderBytes, WriteBufferSize: 4 << 10,

@@ -50,7 +50,7 @@ func (s *Server) write(ctx *fasthttp.RequestCtx, code int, contentType string, b
 	s.count(code)
 	ctx.SetStatusCode(code)
 	ctx.SetContentType(contentType)
-	ctx.SetBody(body)
+	ctx.Response.SetBodyRaw(body) // which is not copied: each has a body of its own
 }
 
 // errReply answers with the text of an error reply of RESP: its first word decides the status.
