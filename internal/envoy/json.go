@@ -25,8 +25,12 @@ const ExampleJSON = `{"domain":"shop","descriptors":[{"entries":[{"key":"tenant"
 const likeExample = "; write for example " + ExampleJSON
 
 // JSON answers requests as JSON, as the gRPC service does: 200 for an admitted request, 429 for a denied
-// one, 400 for one that cannot be answered, and 503 for one above the bound on descriptors at once.
+// one, 400 for one that cannot be answered, 403 for one of a web page, and 503 for one above the bound on descriptors at once.
 func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
+	if isOfBrowser(r.Header) {
+		http.Error(w, "requests of browsers are refused: a page that someone visits could spend quotas", http.StatusForbidden)
+		return
+	}
 	var req rls.RateLimitRequest
 	if err := readJSON(w, r, &req); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -49,6 +53,13 @@ func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
 	var compact bytes.Buffer // protojson puts spaces into each build's replies elsewhere
 	_ = json.Compact(&compact, reply)
 	_, _ = w.Write(compact.Bytes())
+}
+
+// isOfBrowser reports whether a web page made a browser send a request. Browsers
+// tell, see https://fetch.spec.whatwg.org/#origin-header and https://www.w3.org/TR/fetch-metadata/.
+func isOfBrowser(h http.Header) bool {
+	site := h.Get("Sec-Fetch-Site")
+	return h.Get("Origin") != "" || site != "" && site != "none"
 }
 
 // refuse answers a request that is not decided.

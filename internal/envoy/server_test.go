@@ -145,6 +145,26 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestJSONOfPages: the page of another site takes no units.
+func TestJSONOfPages(t *testing.T) {
+	s := newService(t, Behaviour{})
+	for name, row := range map[string]struct {
+		field, value string
+		code         int
+	}{
+		"a page":           {"Origin", "https://example.com", http.StatusForbidden},
+		"a form of a page": {"Sec-Fetch-Site", "cross-site", http.StatusForbidden},
+		"an address bar":   {"Sec-Fetch-Site", "none", http.StatusOK},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/json", strings.NewReader(`{"domain":"mesh","descriptors":[{"entries":[{"key":"b","value":"x"}]}]}`))
+		r.Header.Set(row.field, row.value)
+		w := httptest.NewRecorder()
+		if s.JSON(w, r); w.Code != row.code {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
 // FuzzShouldRateLimit checks that no request ends the process, and that a status belongs to each
 // descriptor.
 func FuzzShouldRateLimit(f *testing.F) {
