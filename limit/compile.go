@@ -84,9 +84,10 @@ type compiler struct {
 	meantDefault string
 	tenants      map[string]*ruleset
 	shared       []*Limit
-	limits       []*Limit // of all tenants
-	allowing     []*Limit // nil before the first call of allows
-	notedGroup   bool     // an allow of another group has its note
+	limits       []*Limit           // of all tenants
+	overridden   map[[2]string]bool // nil before the first call of overriddenLimits
+	allowing     []*Limit           // nil before the first call of allows
+	notedGroup   bool               // an allow of another group has its note
 	ordinals     map[string]int
 	tied         map[entry]bool // limits already reported as ties with an earlier one
 	// reportedLevels are the numbers of limits, more than maxLevels, that were reported of each plan.

@@ -8,20 +8,20 @@ import (
 )
 
 // noteUnreached notes of a limit that another one always denies before: that counts the same requests together with others, and admits no
-// more, for any tenant. A higher rate for some requests looks as if they had it. It notes nothing in a file with mistakes.
+// more. A higher rate for some requests looks as if they had it. It speaks of tenants without overrides, and notes nothing in a file with mistakes.
 func (c *compiler) noteUnreached() {
 	if len(c.problems) > 0 {
 		return
 	}
-	compared, overridden := 0, c.overriddenLimits()
+	compared := 0
 	of := map[string][]*Limit{} // those of each plan, "" for the shared ones
 	for _, l := range c.set.Limits {
-		if l.mayBeUnreached() && !overridden[l.entryOfPlan()] {
+		if l.mayBeUnreached() {
 			of[l.Plan] = append(of[l.Plan], l)
 		}
 	}
 	for _, l := range c.set.Limits {
-		if l.Missing != MissingPass || !l.mayBeUnreached() || overridden[l.entryOfPlan()] {
+		if l.Missing != MissingPass || !l.mayBeUnreached() {
 			continue // with share and deny it holds requests that the other may pass over
 		}
 		others := of[l.Plan]
@@ -37,11 +37,21 @@ func (c *compiler) noteUnreached() {
 			}
 			compared += len(c.set.Limits) // which isTaken looks through
 			if !c.isTaken(other, l) {
-				c.note(l.Line, "rate", "%s (%s) never denies: %s (%s) counts its requests too, and denies before it: %s", Quote(l.ID), l.Describe(), Quote(other.ID), other.Describe(), l.insteadOfUnreached(other))
+				c.note(l.Line, "rate", "%s (%s) never denies%s: %s (%s) counts its requests too, and denies before it: %s", Quote(l.ID), l.Describe(), c.exceptOverrides(l), Quote(other.ID), other.Describe(), l.insteadOfUnreached(other))
 				break
 			}
 		}
 	}
+}
+
+// exceptOverrides returns words for tenants with overrides of a limit's plan, or of any plan for one that is shared, or "" where there are none.
+func (c *compiler) exceptOverrides(l *Limit) string {
+	for entry := range c.overriddenLimits() {
+		if l.Plan == "" || entry[0] == l.Plan {
+			return ", tenants with overrides aside"
+		}
+	}
+	return ""
 }
 
 // insteadOfUnreached says what to do about l, which other denies before.
@@ -49,20 +59,28 @@ func (l *Limit) insteadOfUnreached(other *Limit) string {
 	if l.Plan != "" && l.Plan == other.Plan && isFiner(l.Level(), other.Level()) { // as checkReplaced wants it
 		return fmt.Sprintf("say replaces: [%s] in %s if its requests are to have more", other.ID, Quote(l.ID))
 	}
+	text := "leave it out, or raise " + Quote(other.ID)
 	if len(l.Replaces) > 0 || len(l.when) > 0 { // it may take the place of others
-		return "raise " + Quote(other.ID) + " if its requests are to have more"
+		text = "raise " + Quote(other.ID) + " if its requests are to have more"
 	}
-	return "leave it out, or raise " + Quote(other.ID)
+	if l.FixedCost == 0 && l.Group != other.Group && l.Params.Capacity/10 >= other.Params.Capacity { // far more units than requests
+		text += ", or give " + Quote(other.ID) + " cost: 1 if it counts requests, and " + Quote(l.ID) + " other units, such as bytes"
+	}
+	return text
 }
 
-// overriddenLimits returns the limits of plans that tenants override, by entryOfPlan.
+// overriddenLimits returns the limits of plans that tenants override, by entryOfPlan. It is called once all limits are compiled.
 func (c *compiler) overriddenLimits() map[[2]string]bool {
+	if c.overridden != nil {
+		return c.overridden
+	}
 	overridden := map[[2]string]bool{}
 	for _, l := range c.limits {
 		if l.layer == layerOverride {
 			overridden[l.entryOfPlan()] = true
 		}
 	}
+	c.overridden = overridden
 	return overridden
 }
 
@@ -100,5 +118,5 @@ func (l *Limit) hasLevelOf(other *Limit) bool {
 
 // isTaken reports whether a limit takes the place of l, or exempts from it, for requests that with is for.
 func (c *compiler) isTaken(l, with *Limit) bool {
-	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool { return other.mayReplace(l) && canMeet(other, with) })
+	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool { return c.mayReplace(other, l) && canMeet(other, with) })
 }

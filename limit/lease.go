@@ -178,11 +178,11 @@ func (l *Limit) meetsAll(a *Limit) bool {
 
 // replaced reports whether another limit applies in place of l to some requests.
 func (c *compiler) replaced(l *Limit) bool {
-	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool { return other.mayReplace(l) })
+	return slices.ContainsFunc(c.set.Limits, func(other *Limit) bool { return c.mayReplace(other, l) })
 }
 
-// mayReplace reports whether l applies in place of another limit to some requests. It does so also while it is off, as a tenant may have an
-// override of its mode.
-func (l *Limit) mayReplace(other *Limit) bool {
-	return other != l && (l.Plan == other.Plan || l.Plan == "" || other.Plan == "") && (slices.Contains(l.Replaces, other.ID) || takesPlace(l, other))
+// mayReplace reports whether other applies in place of l to some requests. One that is off does so only where a tenant overrides it.
+func (c *compiler) mayReplace(other, l *Limit) bool {
+	return other != l && (other.Mode != ModeOff || c.overriddenLimits()[other.entryOfPlan()]) && (other.Plan == l.Plan || other.Plan == "" || l.Plan == "") &&
+		(slices.Contains(other.Replaces, l.ID) || takesPlace(other, l))
 }
