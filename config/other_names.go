@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -58,7 +57,17 @@ func InsteadOfFlag(flag string, serves bool) string {
 
 // MeantFlag returns the flag of those of a command that an unknown flag most likely means, or "".
 func MeantFlag(unknown string, flags []string) string {
-	return cmp.Or(newTable(new(Settings)).otherFlag(unknown, flags), limit.Nearest(unknown, flags))
+	if other := newTable(new(Settings)).otherFlag(unknown, flags); other != "" {
+		return other
+	}
+	names := make([]string, len(flags))
+	for i, f := range flags {
+		names[i] = strings.TrimPrefix(f, "--") // which all have: with it short names would be alike
+	}
+	if near := limit.Nearest(strings.TrimPrefix(unknown, "--"), names); near != "" {
+		return "--" + near
+	}
+	return ""
 }
 
 // otherFlag returns the flag that has the unknown name in other programs, or whose setting has that name as its

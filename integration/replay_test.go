@@ -130,7 +130,7 @@ func TestReplayAgainstRefusals(t *testing.T) {
 	file := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: a, by: [tenant, key], rate: 400/366d, missing: deny}]}}")
 	p := serve(t, file)
 	out, errs, code := run(t, nil, "replay", "--against", p.addr, "--limits", file, accessLog(t, 10))
-	const lacking = "WARNING: 10 of 10 were denied for want of a dimension that a limit with missing: deny demands: no other limit counts them\n"
+	const lacking = "WARNING: 10 of 10 were denied for want of key, without which a denies (missing: deny): no other limit counts them\n"
 	if code != 0 || strings.Contains(out+errs, "without the store") || !strings.Contains(out, "0 admitted") || !strings.Contains(out, lacking) || strings.Contains(out, "deny nothing") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
@@ -196,7 +196,7 @@ func TestSuggest(t *testing.T) {
 	var busiest, thousandth, hundredth int
 	_, ip, _ := strings.Cut(out, "shared:")
 	begin, rates, _ := strings.Cut(strings.TrimSpace(ip), ";")
-	if _, err := fmt.Sscanf(begin+rates, "# %d in the busiest minute, 2026-03-01 10:%d in fixed windows %d/m would deny at most 0.1 %% of the requests, %d/m", &busiest, new(int), &thousandth, &hundredth); err != nil {
+	if _, err := fmt.Sscanf(begin+rates, "# %d in the busiest minute, 2026-03-01 10:%dZ in fixed windows %d/m would deny at most 0.1 %% of the requests, %d/m", &busiest, new(int), &thousandth, &hundredth); err != nil {
 		t.Fatalf("%v in %s", err, ip)
 	}
 	deniedBy := func(rate int) int64 {

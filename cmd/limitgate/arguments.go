@@ -150,6 +150,9 @@ func commandUnderMeant(word string, all []subcommand) string {
 			return "; did you mean " + meant + "?"
 		}
 	}
+	if word == "list" && slices.Contains(names, "lint") { // as nearly lint as it is
+		return ""
+	}
 	if word == "reload" && slices.Contains(names, "lint") {
 		return "; " + otherCommands[word]
 	}

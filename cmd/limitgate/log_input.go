@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // errLogInterrupted is the error of a log that a signal ended while it was waited for.
@@ -16,6 +17,9 @@ var errLogInterrupted = errors.New("interrupted while waiting for more lines")
 func openLog(ctx context.Context, env *environment, path string) (io.ReadCloser, int64, error) {
 	if path == "-" {
 		return newWaitingReader(ctx, func() (io.Reader, error) { return env.stdin, nil }), 0, nil
+	}
+	if advice := fetchAdvice(path); advice != "" {
+		return nil, 0, fmt.Errorf("open access log: %s", advice)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -30,6 +34,20 @@ func openLog(ctx context.Context, env *environment, path string) (io.ReadCloser,
 		return nil, 0, fmt.Errorf("open access log: %w", err)
 	}
 	return file, info.Size(), nil
+}
+
+// fetchAdvice says how to read a log at a URL, which is not repeated, as it may have a secret. It returns "" for a path.
+func fetchAdvice(path string) string {
+	fetch := "curl -sS URL"
+	switch scheme, _, found := strings.Cut(path, "://"); {
+	case !found:
+		return ""
+	case scheme == "file":
+		return "a log is named by its path: leave out file://"
+	case scheme == "s3":
+		fetch = "aws s3 cp URL -"
+	}
+	return "it is a URL, and a log is a file, or - for standard input: " + fetch + " | limitgate ... -"
 }
 
 // waitingChunk is the size of the pieces that a waitingReader reads, in bytes.

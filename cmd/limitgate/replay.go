@@ -37,7 +37,8 @@ are templates of {method} {path} {path:N} {route} {query:NAME} {status} {user}
 {host} {referer_host} {ua_family} and text; {route} is the path with {id} for
 each segment that has a digit, but of a version such as v1; {host} is the
 client's address or name. A tenant that the limits file does not list has its
-default plan. Requests are decided in the order of their times.
+default plan. Requests are decided in the order of their times, which are printed in
+UTC, and cost one unit each.
 
 With --against the requests go to a running limitgate. That takes units there:
 those requests count against the limits of whoever uses it. They are sent as fast

@@ -76,11 +76,6 @@ type applied struct {
 	left int64
 }
 
-// lacks reports whether an enforced limit denies the request for want of a dimension.
-func (ap applied) lacks() bool {
-	return ap.refused && ap.limit.Action == limit.ActionLimit && ap.limit.Mode == limit.ModeEnforce
-}
-
 // decider decides requests in their order. A slice it returns belongs to the
 // requests of the same call; with an error it has those that were decided, or sent, before.
 type decider interface {

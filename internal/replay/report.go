@@ -28,6 +28,8 @@ type Report struct {
 	Foreign int64 `json:"foreign"`
 	// addresses reports that buckets have the addresses of clients.
 	addresses bool
+	// charged are the limits that count units which callers charge, beside others that count each request as one.
+	charged []string
 	// Warnings are the reasons why the figures may be misleading.
 	Warnings []string      `json:"warnings,omitempty"`
 	Limits   []LimitReport `json:"limits"`
@@ -58,11 +60,11 @@ type LimitReport struct {
 	// WouldDeny counts the requests that a shadow limit would have denied; null behind a
 	// proxy, whose replies do not report them.
 	WouldDeny *int64 `json:"would_deny"`
-	// Closest is the bucket that had the least left at any time; null behind a proxy, and for
+	// Closest is the bucket that had the least left at any time; null behind a proxy, for requests that all lack a dimension, and for
 	// limits that no request met.
 	Closest *ClosestReport `json:"closest"`
 	// Rates are the counts for the period of the limit's rate with which at most a part of the requests that
-	// met it would have been denied, in fixed windows; null behind a proxy, and for limits that no
+	// met it would have been denied, in fixed windows; null behind a proxy, for requests that all lack a dimension, and for limits that no
 	// request met.
 	Rates *RatesReport `json:"rates"`
 
@@ -107,7 +109,7 @@ type tally struct {
 	denied map[string]int64
 	// undeclared counts the requests with a value that the limits do not declare, by dimension.
 	undeclared map[string]int64
-	lacking    int64           // requests that lack a dimension of a limit with missing: deny, which no other limit counts
+	refusals   refusals
 	capped     int64           // requests that no limit denied, and the backstop's bound of all tenants together did
 	plans      map[string]bool // of the tenants of requests
 	seen       seen
@@ -116,7 +118,7 @@ type tally struct {
 }
 
 func newTally(set *limit.Set, remote bool) *tally {
-	t := &tally{set: set, denied: map[string]int64{}, undeclared: map[string]int64{}, plans: map[string]bool{}}
+	t := &tally{set: set, denied: map[string]int64{}, undeclared: map[string]int64{}, refusals: refusals{}, plans: map[string]bool{}}
 	for _, id := range set.IDs {
 		r := LimitReport{ID: id, WouldDeny: new(int64)}
 		if remote && hasShadow(set, id) {
@@ -145,6 +147,24 @@ func counting(set *limit.Set) (requests, slots map[string]bool) {
 		}
 	}
 	return requests, slots
+}
+
+// charged returns the ids of limits without a cost of their own, if others have one: a file that tells requests from other units.
+func charged(set *limit.Set) (ids []string) {
+	fixed := false
+	for _, l := range set.All() {
+		switch {
+		case l.Action != limit.ActionLimit || l.HoldsSlots() || l.Mode == limit.ModeOff:
+		case l.FixedCost > 0:
+			fixed = true
+		case !slices.Contains(ids, l.ID):
+			ids = append(ids, l.ID)
+		}
+	}
+	if !fixed {
+		return nil
+	}
+	return ids
 }
 
 // add counts one request.
@@ -178,9 +198,7 @@ func (t *tally) add(a *asked, o *outcome) {
 	case !slices.ContainsFunc(t.limits, func(l LimitReport) bool { return l.ID == o.limitID }):
 		t.report.Foreign++
 	}
-	if slices.ContainsFunc(o.applied, applied.lacks) {
-		t.lacking++
-	}
+	t.refusals.add(o)
 	t.addSecond(a.at)
 	for i := range o.applied {
 		ap := &o.applied[i]
@@ -288,13 +306,12 @@ func (t *tally) finish(s *source) *Report {
 			r.Allowing = append(r.Allowing, l.ID)
 		}
 	}
+	r.charged = charged(t.set)
 	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.unparsed.total, s.unparsed.sample()
 	if r.Degraded > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d were decided without the store, which was sick or slower than --decision-timeout: the counts are not exact", r.Degraded, r.Requests))
 	}
-	if t.lacking > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d were denied for want of a dimension that a limit with missing: deny demands: no other limit counts them", t.lacking, r.Requests))
-	}
+	r.Warnings = append(r.Warnings, t.refusals.warnings(r.Requests)...)
 	if t.capped > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d were denied by --backstop-total-rate, and by no limit", t.capped))
 	}

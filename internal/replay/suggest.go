@@ -123,6 +123,6 @@ func (w *windows) suggest(to *strings.Builder, indent, id, by, of string) {
 	if next, ok := w.outlier(); ok {
 		of += fmt.Sprintf(", by one that stands out: no other %s had more than %d in a minute, and twice that is %d/m", strings.ReplaceAll(by, ", ", " and "), next, 2*next)
 	}
-	fmt.Fprintf(to, "%s# %d in the busiest minute, %s%s; in fixed windows %d/m would deny at most 0.1 %% of the requests, %d/m 1 %%; replay counts as the limit does\n", indent, w.most, w.at.UTC().Format("2006-01-02 15:04"), of, little, more)
+	fmt.Fprintf(to, "%s# %d in the busiest minute, %s%s; in fixed windows %d/m would deny at most 0.1 %% of the requests, %d/m 1 %%; replay counts as the limit does\n", indent, w.most, w.at.UTC().Format("2006-01-02 15:04Z"), of, little, more)
 	fmt.Fprintf(to, "%s- {id: %s, by: [%s], rate: %d/m, mode: shadow, on_error: open}\n", indent, id, by, 2*w.most)
 }

@@ -85,7 +85,7 @@ func (r *Report) writeClosest(w io.Writer) {
 	}
 	_ = tw.Flush()
 	tw = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	heading = "\nrequests for a bucket in the period of its rate that would deny nothing, 0.1 % and 1 %, as fixed windows:\n"
+	heading = "\nrequests for a bucket in the period of its rate that would deny none, 0.1 % or 1 % of them, as fixed windows:\n  limit\tnone\t0.1 %\t1 %\n"
 	for _, l := range r.Limits {
 		if l.Rates != nil {
 			fmt.Fprintf(tw, "%s  %s\t%d\t%d\t%d\n", heading, l.ID, l.Rates.Nothing, l.Rates.Thousandth, l.Rates.Hundredth)
@@ -116,6 +116,9 @@ func (r *Report) writeNotes(w io.Writer) {
 	}
 	if len(r.Concurrency) > 0 {
 		fmt.Fprintf(w, "Not counted, as a log has no slots that requests hold: %s\n", strings.Join(r.Concurrency, ", "))
+	}
+	if len(r.charged) > 0 {
+		fmt.Fprintf(w, "Each line costs 1 unit here. Where callers charge more, such as bytes, less was left: %s\n", strings.Join(r.charged, ", "))
 	}
 	if rest {
 		fmt.Fprintln(w, "Requests of a limit that it neither admitted nor denied were denied by another limit.")
@@ -182,7 +185,8 @@ func percent(part, whole int64) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }
 
-func stamp(t *time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+// stamp returns a time in UTC, which the Z says.
+func stamp(t *time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 // counted returns a number of things: 1 request, 2 requests.
 func counted(n int64, thing string) string {
