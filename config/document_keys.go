@@ -1,9 +1,6 @@
 package config
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 const (
 	listsAdvice  = "limits that plans share stand in lists, by a name: write lists: {NAME: [...]}, and - include: NAME in a plan"
@@ -31,7 +28,8 @@ func foreignKeyAdvice(key string) string {
 // settingAdvice returns where a key belongs that is a setting, or "". A key limits is more often a list of limits.
 func settingAdvice(key string) string {
 	settings := settingsFile{table: newTable(&Settings{})}
-	if key != "limits" && (slices.Contains(settings.table.keys((*setting).key, anywhere), key) || settings.isSection(key)) {
+	named := settings.table.named(key) // by a former name, too
+	if key != "limits" && (named != nil && named.source == anywhere || settings.isSection(key)) {
 		return "it is a setting of serve, and no part of the limits: write it in the file of --config"
 	}
 	return ""

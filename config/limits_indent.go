@@ -58,19 +58,27 @@ func (s *sections) of(key, value *yaml.Node) string {
 	if key.Kind != yaml.ScalarNode || documentFields[key.Value] != nil || key.Value == "limits" || slices.Contains(limitKeys, key.Value) || s.isForeign(key.Value, value) {
 		return ""
 	}
-	switch {
-	case s.holds("plans", key, value, len(value.Content) > 0 && hasMappings(value)):
-		return "plans"
-	case s.holds("tenants", key, value, value.Kind == yaml.MappingNode && isTenant(value)):
-		return "tenants"
+	for _, section := range []string{"plans", "tenants"} {
+		if s.holds(section, key, value, fits(section, value)) {
+			return section
+		}
 	}
 	return ""
 }
 
+// fits reports whether a value has the form of those in a section.
+func fits(section string, value *yaml.Node) bool {
+	if section == "plans" {
+		return len(value.Content) > 0 && hasMappings(value)
+	}
+	return value.Kind == yaml.MappingNode && isTenant(value)
+}
+
 // isForeign reports whether a key is more likely one of other software than the name of a plan or a tenant: the file does not name it as a
-// plan, its value is no tenant, and the section above it is not empty.
+// plan, its value is no tenant, and the section above it is not one that is empty, and may have its value.
 func (s *sections) isForeign(key string, value *yaml.Node) bool {
-	return foreignKeyAdvice(key) != "" && !s.named[key] && !s.empty[s.above] && !(value.Kind == yaml.MappingNode && isTenant(value))
+	below := s.empty[s.above] && (isNull(value) || fits(s.above, value))
+	return foreignKeyAdvice(key) != "" && !s.named[key] && !below && !fits("tenants", value)
 }
 
 // namedPlans returns the plans that a file names as the default one, and as those of tenants.

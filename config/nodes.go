@@ -64,8 +64,8 @@ var errUserInAddress = errors.New("an address must not contain a user or a passw
 
 // parseNode parses one address.
 func parseNode(text, port string) (Nodes, error) {
-	if p, err := strconv.ParseUint(text, 10, 16); err == nil {
-		return Nodes{}, fmt.Errorf("%s is a port without its host; write host:port, for example 127.0.0.1:%d", Quote(text), p)
+	if isPort(text, 1) {
+		return Nodes{}, fmt.Errorf("%s is a port without its host; write host:port, for example 127.0.0.1:%s", Quote(text), text)
 	}
 	if text != "" && !strings.ContainsAny(text, `:/\ =`) {
 		return Nodes{}, fmt.Errorf("%s has no port; write host:port, for example 127.0.0.1:%s", Quote(text), port)

@@ -44,21 +44,29 @@ ask() {
 	timeout 2 redis-cli -p "$port" "$@" 2>/dev/null
 }
 
+# own succeeds when this script started the server of a port, in this folder.
+own() {
+	local file=$folder/$1.pid pid
+	[ -s "$file" ] || return 1
+	pid=$(cat "$file")
+	ask "$1" INFO server | grep -q "^process_id:$pid" || ps -o args= -p "$pid" 2>/dev/null | grep -q "redis-server.*:$1"
+}
+
+# taken succeeds when a server listens on a port, whether it answers or not.
+taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
 # end ends the server of a port with a signal, if this script started it, and waits for its end.
 end() {
 	local file=$folder/$2.pid pid
-	[ -s "$file" ] || return 0
-	pid=$(cat "$file")
-	if ! ask "$2" INFO server | grep -q "^process_id:$pid" && ! ps -o args= -p "$pid" 2>/dev/null | grep -q "redis-server.*:$2"; then
-		rm -f "$file" # it has ended, and the number may be that of another process
-		return 0
+	if own "$2"; then
+		pid=$(cat "$file")
+		kill -"$1" "$pid" 2>/dev/null || true
+		for _ in $(seq 50); do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.1
+		done
 	fi
-	kill -"$1" "$pid" 2>/dev/null || true
-	for _ in $(seq 50); do
-		kill -0 "$pid" 2>/dev/null || break
-		sleep 0.1
-	done
-	rm -f "$file"
+	rm -f "$file" # if it is another's, the server has ended, and the number may be that of another process
 }
 
 # whole succeeds when all hash slots are served and each master has its replica.
@@ -71,13 +79,16 @@ whole() {
 	done
 }
 
-# give_up prints why the cluster did not start, ends what has started, and exits.
-give_up() {
+# undo prints why servers are not part of the cluster, ends them, and exits.
+undo() {
 	local port
 	printf '%s\n' "$1" >&2
-	for port in $ports; do end TERM "$port"; done
+	for port in $2; do end TERM "$port"; done
 	exit 1
 }
+
+# give_up prints why the cluster did not start, ends all its servers, and exits.
+give_up() { undo "$1" "$ports"; }
 
 # launch starts the server of a port in the background.
 launch() {
@@ -88,7 +99,8 @@ launch() {
 
 # answers succeeds when the server of a port answers within 10 seconds.
 answers() {
-	for _ in $(seq 100); do
+	local until=$((SECONDS + 10))
+	while [ "$SECONDS" -lt "$until" ]; do
 		ask "$1" PING >/dev/null && return
 		sleep 0.1
 	done
@@ -102,7 +114,8 @@ unanswered() {
 
 # await_whole succeeds when the cluster is whole within half a minute.
 await_whole() {
-	for _ in $(seq 300); do
+	local until=$((SECONDS + 30))
+	while [ "$SECONDS" -lt "$until" ]; do
 		whole && return
 		sleep 0.1
 	done
@@ -110,19 +123,19 @@ await_whole() {
 }
 
 start() {
-	local port nodes=()
+	local port busy nodes=()
 	if [ "$first" -gt 55529 ]; then
 		printf 'TOUR_PORT is %s: a cluster needs ports 10,000 above, so at most 55529\n' "$first" >&2
 		exit 64
 	fi
 	for port in $ports; do
-		for taken in "$port" $((port + 10000)); do
-			if (exec 3<>"/dev/tcp/127.0.0.1/$taken") 2>/dev/null; then
-				if [ -s "$folder/$port.pid" ] && ask "$port" INFO server | grep -q "^process_id:$(cat "$folder/$port.pid")"; then
+		for busy in "$port" $((port + 10000)); do
+			if taken "$busy"; then
+				if own "$port"; then
 					printf 'the cluster runs already, from port %s: local_cluster.sh stop ends it\n' "$first" >&2
 					exit 3
 				fi
-				printf 'another server listens on port %s: end it, or set TOUR_PORT\n' "$taken" >&2
+				printf 'another server listens on port %s: end it, or set TOUR_PORT\n' "$busy" >&2
 				exit 3
 			fi
 		done
@@ -143,27 +156,22 @@ start() {
 }
 
 restart() {
-	local port started=
-	alive >/dev/null
-	if ! [ -s "$folder/$first.conf" ]; then
-		printf 'the servers on the ports from %s are none of %s: local_cluster.sh start\n' "$first" "$folder" >&2
-		exit 1
-	fi
+	local port down=
 	for port in $ports; do
-		ask "$port" PING >/dev/null && continue
-		launch "$port"
-		started="$started $port"
-		answers "$port" || {
-			printf '%s\n' "$(unanswered "$port")" >&2
-			for port in $started; do end TERM "$port"; done
+		if ! taken "$port"; then
+			down="$down $port"
+		elif ! own "$port"; then
+			printf 'the server on port %s is none of %s: local_cluster.sh start, or set TOUR_PORT or TOUR_FOLDER to those of the cluster\n' "$port" "$folder" >&2
 			exit 1
-		}
+		fi
 	done
-	if ! await_whole; then
-		printf 'the cluster is not whole after half a minute: see %s\n' "$folder" >&2
-		exit 1
-	fi
-	printf 'started%s: the cluster is whole\n' "${started:- none}"
+	alive >/dev/null
+	for port in $down; do launch "$port"; done
+	for port in $ports; do
+		answers "$port" || undo "$(unanswered "$port")" "$down"
+	done
+	await_whole || undo "the cluster is not whole after half a minute: see $folder" "$down"
+	printf 'started%s: the cluster is whole\n' "${down:- none}"
 }
 
 # alive prints the first port whose server answers.

@@ -94,7 +94,7 @@ func checkAddr(flag, addr, example string) error {
 // isPort reports whether a value is the number of a port alone.
 func isPort(value string) bool {
 	_, err := strconv.ParseUint(value, 10, 16)
-	return err == nil
+	return err == nil && value[0] != '0'
 }
 
 // mostWait is the longest that a command waits for an answer.

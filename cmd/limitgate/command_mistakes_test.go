@@ -78,6 +78,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "explain", "acme", "-", "-", "1"}, `there is no file "acme": limitgate limits explain FILE TENANT OP IP; limitgate explain asks a running limitgate`},
 	{[]string{"drill", "fail-open", "--run", "--redis", "127.0.0.1:1", "--addr", "localhost"}, `--addr "localhost" has no port`},
 	{[]string{"limits", "watch", "--updates", "foo", "dynamodb://limits"}, `--updates: "foo" is neither the ARN of an SNS topic nor the URL of an SQS queue: arn:aws:sns:REGION:ACCOUNT:TOPIC`},
+	{[]string{"stats", "limitgate:6380"}, "the address of a limitgate is a flag: --addr limitgate:6380"},
+	{[]string{"top", "limitgate:6380"}, "the address of a limitgate is a flag: --addr limitgate:6380"},
 	{[]string{"limits", "acme"}, "limitgate limits --addr ADDRESS asks a running limitgate"},
 	{[]string{"doctor", "--backstop-total-rate", "x"}, `flag --backstop-total-rate: "x" is not a whole number; write it in digits only, for example 100; limitgate doctor --help`},
 	{[]string{"drill", "--rate", "99999999999999999999"}, `flag --rate: "99999999999999999999" is out of bounds; limitgate drill --help`},

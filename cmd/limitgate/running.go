@@ -136,15 +136,18 @@ func isHostPort(arg string) bool {
 }
 
 // mistakeOrAddr returns a mistake in the arguments of a command that asks a running limitgate: of an address in the place of the first one,
-// without --addr, how to name it. A name without a dot, such as org:42, is more likely that of a tenant.
+// without --addr, how to name it. Where a tenant may stand, a name without a dot, such as org:42, is more likely that of one.
 func mistakeOrAddr(mistake error, fs *flag.FlagSet) error {
-	if addr := fs.Arg(0); mistake != nil && len(flagsWithoutValue(fs, []string{"addr"})) > 0 && isHostPort(addr) {
-		host, _, _ := net.SplitHostPort(addr)
-		if host == "localhost" || strings.ContainsAny(host, ".:") {
-			return fmt.Errorf("the address of a limitgate is a flag: --addr %.64s", addr)
-		}
+	addr := fs.Arg(0)
+	if mistake == nil || len(flagsWithoutValue(fs, []string{"addr"})) == 0 || !isHostPort(addr) {
+		return mistake
 	}
-	return mistake
+	host, _, _ := net.SplitHostPort(addr)
+	ofTenant := slices.Contains([]string{"check", "explain", "limits"}, fs.Name())
+	if ofTenant && host != "localhost" && !strings.ContainsAny(host, ".:") {
+		return mistake
+	}
+	return fmt.Errorf("the address of a limitgate is a flag: --addr %.64s", addr)
 }
 
 // notAFile returns an error if the name of a limits file stands in the place of the tenant, and names
