@@ -165,6 +165,10 @@ func (s *Store) adoptOrphans(t *topology) {
 		if n.open {
 			s.opts.OnOutage(d)
 		}
+		if by.addr == n.addr && !t.cluster { // a single Redis that was a replica for a while
+			n.log.Info("store recovered", "node", n.addr, "outage", d)
+			return true
+		}
 		if by.addr == n.addr { // a cluster that was made anew
 			n.log.Info("unresponsive master has its hash slots again", "node", n.addr, "outage", d)
 			return true

@@ -226,3 +226,16 @@ func TestNoMaster(t *testing.T) {
 	f.replica.CLI(t, "REPLICAOF", "NO", "ONE")
 	f.checkUntil(t, "a master", func() bool { return f.NoMaster() == nil })
 }
+
+// TestMasterAgain: a single Redis that was a replica for a while has recovered, and the log has no word of hash slots.
+func TestMasterAgain(t *testing.T) {
+	f := openFailover(t)
+	other := redistest.Start(t)
+	f.master.CLI(t, "REPLICAOF", "127.0.0.1", strconv.Itoa(other.Port))
+	f.checkUntil(t, "no master to be known", func() bool { return f.NoMaster() != nil })
+	f.master.CLI(t, "REPLICAOF", "NO", "ONE")
+	f.checkUntil(t, "the master", func() bool { return f.NoMaster() == nil && strings.Contains(f.log.String(), "store recovered") })
+	if log := f.log.String(); strings.Contains(log, "hash slots") {
+		t.Errorf("the log:\n%s", log)
+	}
+}

@@ -198,7 +198,7 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 		return "this is a list of rules: limitgate limits import rules " + plain(d.doc.File)
 	}
 	if root.Kind != yaml.MappingNode {
-		return "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
+		return noLimits
 	}
 	if isEnvoys(root) {
 		folder := plain(filepath.Dir(d.doc.File))
@@ -220,6 +220,23 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 		return "this is a settings file: name it by --config"
 	}
 	return ""
+}
+
+const noLimits = "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
+
+// limitsKey matches a key of a limits file, as it may be written.
+var limitsKey = regexp.MustCompile(`(?m)(?:^|[{,])[\s\x{feff}-]*["']?(?:version|default_plan|plans?|tenants?|shared|lists?|dimensions|max_levels|limits?|id|by|rate|when)["']?\s*[:=：]`)
+
+// yamlBegin matches the beginning of a file of YAML or JSON, behind comments: a name with a colon, a list, or a bracket.
+var yamlBegin = regexp.MustCompile(`\A(?:\s*#.*\n|\s*\n)*\s*(?:[{\[-]|["']?[\w.-]+["']?\s*:\s)`)
+
+// mayBeLimits reports whether a file that is not readable as YAML may be meant as limits: it begins like YAML, or has a key of a limits file.
+// One of Markdown has such keys in an example. Source code and other bytes than text have advice of their own.
+func (d *limitsDecoder) mayBeLimits(content []byte) bool {
+	if unreadableLine(content) > 0 || LooksLikeCode(content) {
+		return true
+	}
+	return filepath.Ext(d.doc.File) != ".md" && (limitsKey.Match(content) || yamlBegin.Match(content))
 }
 
 // isRules reports whether a document is a list of rules, as limits import reads one: without a key, or below rules.
@@ -261,6 +278,9 @@ func (d *limitsDecoder) document(content []byte) (root *yaml.Node, ok bool) {
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
 		d.fail(&yaml.Node{Line: 1}, "", "the file is empty: write %s", cmp.Or(d.empty, "version: 1, default_plan: NAME and plans, as docs/limits.md begins, or limitgate limits suggest LOG"))
+		return nil, false
+	case err != nil && !d.mayBeLimits(content):
+		d.fail(&yaml.Node{Line: 1}, "", "%s", noLimits)
 		return nil, false
 	case err != nil:
 		line, message := explainYAML(content, err)

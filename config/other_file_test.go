@@ -35,6 +35,28 @@ func TestOtherFile(t *testing.T) {
 	}
 }
 
+// TestNoLimits: prose and other text get no advice on YAML, and what is most likely YAML does.
+func TestNoLimits(t *testing.T) {
+	for _, row := range []struct {
+		file, content string
+		want          bool
+	}{
+		{"x.yaml", "# Title\n\nSome prose is here,\nin two lines: it goes on: and on.\n", true},
+		{"x.yaml", "<svg>\n<text>a</text>\n</svg>\n", true},
+		{"x.yaml", "GOAL := help\n\tx: y\n", true},
+		{"x.md", "# Title\n\nText: a: b\n\nversion: 1\n", true},
+		{"x.yaml", "planz:\n  free:\n    - {idd: x\n", false},
+		{"x.yaml", "some text\nversion: 1\n", false},
+		{"x.yaml", "{\"a\": 1,, }", false},
+		{"x.yaml", "a\x00b", false},
+	} {
+		_, _, err := ParseLimits(row.file, []byte(row.content), limit.CompileOptions{})
+		if got := err != nil && strings.Contains(err.Error(), noLimits); got != row.want {
+			t.Errorf("%q: %v", row.content, err)
+		}
+	}
+}
+
 // TestLogInPlaceOfLimits: a log is named as one, whatever its later lines are, and a limits file is none.
 func TestLogInPlaceOfLimits(t *testing.T) {
 	common := `203.0.113.35 - - [02/Mar/2026:09:00:00 +0000] "GET /a HTTP/1.1" 200 7 "-" "x"`

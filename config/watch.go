@@ -33,6 +33,7 @@ type Watcher struct {
 	reload  func()
 	trigger chan struct{} // capacity one: a pending reload covers later triggers
 	last    [sha256.Size]byte
+	cause   string // why the file could not be read, or ""
 	open    func() (*fsnotify.Watcher, error)
 }
 
@@ -41,7 +42,7 @@ type Watcher struct {
 // it changes, or the file disappears or returns.
 func NewWatcher(path string, reload func()) *Watcher {
 	w := &Watcher{path: path, reload: reload, trigger: make(chan struct{}, 1), open: fsnotify.NewWatcher}
-	w.last, _ = w.sum()
+	w.note()
 	return w
 }
 
@@ -81,7 +82,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-w.trigger:
-			w.last, _ = w.sum()
+			w.note()
 			w.reload()
 		case <-events:
 			since = postpone(settled, since)
@@ -126,14 +127,22 @@ func postpone(settled *time.Timer, since time.Time) time.Time {
 }
 
 // look calls reload if the content differs from the last time. A file that cannot be read
-// may be about to be replaced, or be gone for good: reload reports it, once.
+// may be about to be replaced, or be gone for good: reload reports it, once for each cause.
 func (w *Watcher) look() {
-	sum, _ := w.sum()
-	if sum == w.last {
-		return
+	before, cause := w.last, w.cause
+	if w.note(); w.last != before || w.cause != cause {
+		w.reload()
 	}
-	w.last = sum
-	w.reload()
+}
+
+// note notes the content of the file, or why it cannot be read.
+func (w *Watcher) note() {
+	var err error
+	w.last, err = w.sum()
+	w.cause = ""
+	if err != nil {
+		w.cause = err.Error()
+	}
 }
 
 // sum returns the checksum of the file, up to the maximum size of a limits file.

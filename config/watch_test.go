@@ -143,6 +143,17 @@ func TestWatcherSeesFileComeBack(t *testing.T) {
 	f.await("two")
 }
 
+// TestWatcherSeesOtherCause: a file that cannot be read for another cause than before is reported again.
+func TestWatcherSeesOtherCause(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limits.yaml")
+	write(t, path, "one")
+	f := watch(t, path)
+	must(t, os.Remove(path))
+	f.await("")
+	must(t, os.Mkdir(path, 0o700))
+	f.await("")
+}
+
 func TestWatcherSeesFolderComeBack(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "limits")
 	must(t, os.Mkdir(folder, 0o700))

@@ -178,6 +178,7 @@ func (c *compiler) noteMethods() {
 				continue
 			}
 			usual := cmp.Or(withMethod(w.text), usualOp(w.text), withSlash(w.text))
+			usual = cmp.Or(usualOp(usual), usual) // a path behind a method may have a query
 			if usual == "" || usual == w.text || regexpLike.MatchString(w.text) || inQuotes.MatchString(w.text) { // which has a warning
 				continue
 			}

@@ -88,7 +88,7 @@ func send(ctx context.Context, addr string) error {
 	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, Protocol: 2, MaxRetries: -1})
 	defer func() { _ = client.Close() }()
 	if err := client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("no limitgate answers at %s (make run starts one, and --addr names another): %w", addr, err)
+		return fmt.Errorf("no limitgate answers at %s (make run starts one; LIMITGATE_LISTEN=HOST:PORT make demo-traffic asks another): %w", addr, err)
 	}
 	page := "the address of its --admin, http://127.0.0.1:9180/ by default"
 	if admin := os.Getenv("LIMITGATE_ADMIN"); admin != "" {

@@ -65,12 +65,12 @@ func (o *operation) decodeList(d *reader) (requests []request, err error) {
 			return nil, errors.New(tooLong)
 		}
 		if kind := d.PeekKind(); kind != '{' && kind != 0 {
-			return nil, fmt.Errorf("request %d is %s: an object belongs there", len(requests), kindNames[kind])
+			return nil, fmt.Errorf("request %d of the list is %s: an object belongs there", len(requests)+1, kindNames[kind])
 		}
 		requests = append(requests, request{})
 		if err := o.decodeObject(d, &requests[len(requests)-1]); err != nil {
 			if syntax := new(jsontext.SyntacticError); !errors.As(err, &syntax) {
-				err = fmt.Errorf("request %d: %w", len(requests)-1, err)
+				err = fmt.Errorf("request %d of the list: %w", len(requests), err)
 			}
 			return nil, err
 		}

@@ -48,7 +48,7 @@ func (n *nginx) key(r *limitRequest, z *zone) bool {
 		n.keyed = append(n.keyed, keyed{r, n.dimension(name), fmt.Sprintf("services send DIM %s with what nginx has in $%s, or a hash of it beyond 256 bytes; %s", n.dimension(name), limit.Shorten(name), withoutDim(l.missing == "share", n.isFilled(name)))})
 	}
 	if l.missing == "share" && !filled {
-		r.remark("nginx counts no request for which key %s is empty; here these requests share a bucket", limit.Shorten(z.key))
+		r.remark("nginx counts no request for which key %s is empty; here these requests share a bucket: where that matters, add counted: \"1\" to the when of the limit, and services send DIM counted 1 with all others", limit.Shorten(z.key))
 	}
 	return true
 }
