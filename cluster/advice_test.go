@@ -23,6 +23,7 @@ func TestDescribe(t *testing.T) {
 		{&downError{io.EOF}, "send call: no connection: the node closed the connection" + network},
 		{brokenError{}, "send call: the connection broke, and no new one answers" + network},
 		{context.DeadlineExceeded, "context deadline exceeded; no answer within --decision-timeout: "},
+		{resp.Error("READONLY You can't write against a read only replica."), "READONLY You can't write against a read only replica.; the node is a replica now: the proxy looks for its master "},
 		{resp.Error("OOM command not allowed"), "OOM command not allowed; it has no memory left: raise its maxmemory, "},
 		{resp.Error("NOAUTH Authentication required."), "it requires a password: set --redis-password-file, "},
 		{&downError{resp.Error("NOAUTH Authentication required.")}, "it requires a password: set --redis-password-file, "},
