@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -89,6 +90,8 @@ func ReadLimitsFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read limits: %s is a table, and a file is needed: limitgate limits pull %[1]s > limits.yaml writes one", plainTable(table))
 	case strings.HasPrefix(path, "arn:"):
 		return nil, fmt.Errorf("read limits: %s is no file; a table is written %s%s", Quote(path), LimitsTablePrefix, tableOfARN(path))
+	case strings.HasPrefix(path, "file://"):
+		return nil, errors.New("read limits: a file is named by its path: leave out file://")
 	case strings.HasPrefix(path, "dynamodb:") || strings.HasPrefix(path, "dynamo:") || strings.Contains(path, "://"):
 		return nil, fmt.Errorf("read limits: %s is no file; a table is written %sTABLE", Quote(path), LimitsTablePrefix)
 	}

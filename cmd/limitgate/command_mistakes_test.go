@@ -121,6 +121,7 @@ var argumentMistakes = []commandMistake{
 	{[]string{"limits", "confirm", "--bucket", "b", "dynamodb://", "acme"}, "the name of the table is missing: write dynamodb://TABLE"},
 	{[]string{"limits", "rollback", "--bucket", "b", "--to", "1", "dynamodb://", "acme"}, "the name of the table is missing: write dynamodb://TABLE"},
 	{[]string{"rollout", "abort", "--gate", "appconfig://a/b/c", "dynamodb://"}, "the name of the table is missing: write dynamodb://TABLE"},
+	{[]string{"limits", "lint", "file:///etc/limits.yaml"}, "read limits: a file is named by its path: leave out file://"},
 	{[]string{"limits", "lint", "dynamo://limits"}, "is no file; a table is written dynamodb://TABLE"},
 	{[]string{"bypass"}, "say key or token, such as limitgate bypass key --id 2026 bypass.pem bypass.json"},
 	{[]string{"bypass", "token"}, "--key is needed: limitgate bypass token --key bypass.pem"},

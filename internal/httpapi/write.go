@@ -93,6 +93,9 @@ var ownNames = strings.NewReplacer(
 	"RL.PEEK takes nothing", "/v1/peek takes nothing",
 	"RL.REFUND returns units", "/v1/refund returns units",
 	"RL.EXPLAIN says why", "/v1/explain says why",
+	"which RL.COMMIT or RL.CANCEL settles", "which /v1/commit or /v1/cancel settles",
+	"which RL.RELEASE gives back", "which /v1/release gives back",
+	"when RL.CONFIG SHARDS has no error", "when /readyz of --admin has no error",
 	"tenant, op and ip stand in front, without DIM", "tenant, op and ip are fields of their own",
 	"a blank stands between name and value: DIM ", "the value stands beside the name: ",
 )
