@@ -179,6 +179,7 @@ func (c *compiler) noteMethods() {
 			}
 			usual := cmp.Or(withMethod(w.text), usualOp(w.text), withSlash(w.text))
 			usual = cmp.Or(usualOp(usual), usual) // a path behind a method may have a query
+
 			if usual == "" || usual == w.text || regexpLike.MatchString(w.text) || inQuotes.MatchString(w.text) { // which has a warning
 				continue
 			}

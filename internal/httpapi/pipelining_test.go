@@ -137,6 +137,7 @@ func readAnswer(t *testing.T, from *bufio.Reader) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = a.Body.Close() }()
 	_, _ = io.Copy(io.Discard, a.Body)
 	return a.StatusCode
 }
