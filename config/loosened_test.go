@@ -110,6 +110,7 @@ func TestLoosenedPlaces(t *testing.T) {
 		replaces = "{id: heavy, by: [tenant], when: {op: GET /r}, rate: %s, replaces: [tenant]}"
 		ofOp     = "{id: op, by: [tenant, op], rate: 5/s, replaces: [tenant]}"
 		free     = "{id: free, by: [tenant, op], when: {op: GET /*}, action: allow}"
+		narrowOp = "{id: op, by: [tenant, op], when: {op: GET /a*}, rate: 5/s, replaces: [tenant]}{id: narrow, by: [tenant, op], when: {op: GET /a*, ip: 198.51.100.0/24}, rate: 1/s}"
 		acme     = "tenants: {acme: {overrides: {tenant: {rate: %s}}}}\n"
 	)
 	for _, c := range []struct{ before, after, overrides, overridesAfter, want string }{
@@ -153,7 +154,10 @@ func TestLoosenedPlaces(t *testing.T) {
 		{tenant + ofOp + free, tenant + ofOp + strings.Replace(free, "/*", "/a*", 1), "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100) for requests that free decided"},
 		{tenant + ofOp + free + strings.ReplaceAll(free, "free", "get"), tenant + ofOp + free, "", "", ""},
 		{tenant + ofOp + free, tenant + ofOp + free, "", "5/s}, op: {rate: 4/s", "tenant acme: op (4/s burst 4) takes the place of tenant (5/s burst 5) for requests that free decided"},
-		{tenant + ofOp + free + "{id: net, by: [tenant, ip], rate: 1/s, replaces: [tenant]}", tenant + ofOp + "{id: net, by: [tenant, ip], rate: 1/s, replaces: [tenant]}", "", "", ""},
+		{tenant + ofOp + free + "{id: net, by: [tenant, ip], rate: 1/s, replaces: [tenant]}", tenant + ofOp + "{id: net, by: [tenant, ip], rate: 1/s, replaces: [tenant]}", "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100) for requests that free decided"},
+		{tenant + ofOp + free + "{id: net, by: [tenant, ip], rate: 1/s, missing: share, replaces: [tenant]}", tenant + ofOp + "{id: net, by: [tenant, ip], rate: 1/s, missing: share, replaces: [tenant]}", "", "", ""},
+		{tenant + ofOp + free + "{id: narrow, by: [tenant, op], when: {op: GET /a, ip: 198.51.100.7}, rate: 1/s}", tenant + ofOp + "{id: narrow, by: [tenant, op], when: {op: GET /a, ip: 198.51.100.7}, rate: 1/s}", "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100) for requests that free decided"},
+		{tenant + narrowOp + "{id: net, by: [tenant, op], when: {ip: 198.51.100.0/24}, action: allow}", tenant + narrowOp, "", "", ""},
 		{tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1) + free, tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1), "", "", ""},
 		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", "", "", ""},
 		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", "", "", "plan free: user may admit more: missing deny -> share"},

@@ -21,39 +21,32 @@ func (c *loosened) freed(what string, before, after []*Limit, about func(taker, 
 		if len(candidates) == 0 || !holder.isEnforced() || holder.everyLevel || loosening(holder, now) != "" {
 			continue
 		}
-		if c.comparedFreed += len(candidates); c.comparedFreed > maxFreed {
-			c.cutFreed = true
-			return
-		}
-		left := c.leftBy(holder, now, candidates, was, after)
-		var beside []*Limit
-		if len(left) > 0 {
-			beside = holder.countedBeside(before)
-		}
-		for _, taker := range left {
-			taking := was[taker.ID]
+		l := c.leave(holder, candidates, was, before, after)
+		for _, taker := range l.takers {
 			for _, id := range taker.Replaces {
 				w, is, pair := was[id], of[id], [2]string{taker.ID, id}
-				if id == holder.ID || added[pair] || !about(taker, taking, w, is) && !about(holder, now, w, is) || !c.isFreed(holder, taker, taking, w, is) {
+				if id == holder.ID || added[pair] || !about(taker, was[taker.ID], w, is) && !about(holder, now, w, is) || !c.isFreed(holder, taker, was[taker.ID], w, is) || c.isKept(l, taker, w) {
 					continue
 				}
-				c.comparedFreed += len(beside)
-				if slices.ContainsFunc(beside, func(l *Limit) bool { return l.standsFor(w) }) {
-					continue
+				if c.cutFreed {
+					return
 				}
 				added[pair] = true
 				c.add(takesPlaceLine+" for requests that %s decided", what, taker.ID, taker.Describe(), id, is.Describe(), holder.ID)
 			}
 		}
+		if c.cutFreed {
+			return
+		}
 	}
 }
 
-// takersOf returns the limits of after that replace others, and did something else or the same before, and those of them that
-// are more specific than they were.
+// takersOf returns the limits of after that replace others, and were enforced before, and those of them that are more specific than
+// they were. Place has the lines of the others.
 func takersOf(after []*Limit, was map[string]*Limit) (takers, risen []*Limit) {
 	for _, l := range after {
 		taking := was[l.ID]
-		if len(l.Replaces) == 0 || l.Action != ActionLimit || !l.isEnforced() || !taking.isEnforced() { // a new one has other lines
+		if len(l.Replaces) == 0 || l.Action != ActionLimit || !l.isEnforced() || !taking.isEnforced() {
 			continue
 		}
 		takers = append(takers, l)
@@ -64,21 +57,37 @@ func takersOf(after []*Limit, was map[string]*Limit) (takers, risen []*Limit) {
 	return takers, risen
 }
 
-// leftBy returns those of takers that decide requests which the holder decided in their place: neither what the holder is now, which may be
-// nil, nor another one of after that decides all its requests, keeps these from them.
-func (c *loosened) leftBy(holder, now *Limit, takers []*Limit, was map[string]*Limit, after []*Limit) []*Limit {
-	left := slices.DeleteFunc(slices.Clone(takers), func(taker *Limit) bool {
+// leaving is a holder, with the limits that may decide its requests after it.
+type leaving struct {
+	holder  *Limit
+	takers  []*Limit // those in whose place it decided
+	keepers []*Limit // those of its level and group after the change, which may decide in the place of takers
+	beside  []*Limit // those that decided its requests beside it
+}
+
+// leave returns what a holder may leave to candidates, which are nil if it leaves nothing.
+func (c *loosened) leave(holder *Limit, candidates []*Limit, was map[string]*Limit, before, after []*Limit) (l leaving) {
+	if !c.mayCompare(len(candidates)) {
+		return l
+	}
+	takers := slices.DeleteFunc(slices.Clone(candidates), func(taker *Limit) bool {
 		return !takesPlace(holder, was[taker.ID]) || !canMeet(holder, taker)
 	})
-	if len(left) == 0 {
-		return nil
+	if len(takers) == 0 || !c.mayCompare(len(after)+len(before)) {
+		return l
 	}
-	c.comparedFreed += 2 * len(after) // countedBeside has as many
-	keepers := slices.DeleteFunc(slices.Clone(after), func(is *Limit) bool { return is != now && !holder.keepsPlace(is) || !holder.mayKeepPlace(is) })
-	return slices.DeleteFunc(left, func(taker *Limit) bool {
-		c.comparedFreed += len(keepers) + len(taker.Replaces)
-		return slices.ContainsFunc(keepers, func(keeper *Limit) bool { return takesPlace(keeper, taker) && keeper.matchesBoth(holder, taker) })
-	})
+	return leaving{
+		holder, takers,
+		slices.DeleteFunc(slices.Clone(after), func(is *Limit) bool { return !holder.mayKeepPlace(is) }),
+		slices.DeleteFunc(slices.Clone(before), func(other *Limit) bool { return !holder.isCountedBeside(other) }),
+	}
+}
+
+// mayCompare reports whether n further pairs are within maxFreed, and notes if they are not.
+func (c *loosened) mayCompare(n int) bool {
+	c.comparedFreed += n
+	c.cutFreed = c.cutFreed || c.comparedFreed > maxFreed
+	return !c.cutFreed
 }
 
 // isFreed reports whether a limit, was and is, either of which may be nil, counted requests of holder, and taker admits more of them in
@@ -90,17 +99,41 @@ func (c *loosened) isFreed(holder, taker, taking, was, is *Limit) bool {
 	return taker.decidedBefore(taking, was) && (taker.admitsMoreThan(was) || c.replaced[taker.ID])
 }
 
-// countedBeside returns those of limits that decided all requests of holder beside it.
-func (l *Limit) countedBeside(limits []*Limit) []*Limit {
-	return slices.DeleteFunc(slices.Clone(limits), func(other *Limit) bool {
-		return other == l || other.enforcedIn() < percentParts || takesPlace(l, other) || !l.within(other) || !hasDeclared(other.when, l.when)
+// isKept reports whether, of the requests of a holder, a taker and the limit that it replaces, another limit keeps all from the taker, or
+// decided all in place of that limit before.
+func (c *loosened) isKept(l leaving, taker, was *Limit) bool {
+	if !c.mayCompare(len(l.keepers) + len(l.beside)) {
+		return false
+	}
+	return slices.ContainsFunc(l.keepers, func(is *Limit) bool { return takesPlace(is, taker) && is.matchesAll(l.holder, taker, was) }) ||
+		slices.ContainsFunc(l.beside, func(other *Limit) bool { return other.standsFor(was) && other.matchesAll(l.holder, taker, was) })
+}
+
+// matchesAll reports whether l matches all requests that match all of others.
+func (l *Limit) matchesAll(others ...*Limit) bool {
+	for i := range l.when {
+		within := func(c condition) bool { return c.name == l.when[i].name && c.within(&l.when[i]) }
+		if !slices.ContainsFunc(others, func(o *Limit) bool { return slices.ContainsFunc(o.when, within) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// isCountedBeside reports whether another limit decided requests of l beside it, whatever dimensions they lacked.
+func (l *Limit) isCountedBeside(other *Limit) bool {
+	if other == l || other.enforcedIn() < percentParts || takesPlace(l, other) || !hasDeclared(other.when, l.when) {
+		return false
+	}
+	return other.Missing != MissingPass || !slices.ContainsFunc(other.Level(), func(name string) bool {
+		return name != "tenant" && !slices.ContainsFunc(l.when, func(c condition) bool { return c.name == name })
 	})
 }
 
 // keepsPlace reports whether is, which may be nil, decides all requests that l decided.
 func (l *Limit) keepsPlace(is *Limit) bool { return l.mayKeepPlace(is) && l.within(is) }
 
-// mayKeepPlace reports whether is, which may be nil, decides requests that l decided, but for its conditions.
+// mayKeepPlace reports whether is, which may be nil, decides all those requests that l decided which meet its conditions.
 func (l *Limit) mayKeepPlace(is *Limit) bool {
 	return is.isEnforced() && is.enforcedIn() >= l.enforcedIn() && is.groupKey() == l.groupKey() && hasDeclared(is.when, l.when)
 }
