@@ -35,7 +35,7 @@ func TestDemo(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), program, "--addr", redistest.Start(t).Addr, "--for", "1s").CombinedOutput(); err == nil || !strings.Contains(string(out), "is no limitgate") {
 		t.Errorf("against a Redis: %v\n%s", err, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), program, "--addr", "127.0.0.1:1").CombinedOutput(); err == nil || !strings.HasPrefix(string(out), "demo: no limitgate answers at 127.0.0.1:1 (make run starts one, and --addr names another): ") {
+	if out, err := exec.CommandContext(t.Context(), program, "--addr", "127.0.0.1:1").CombinedOutput(); err == nil || !strings.HasPrefix(string(out), "demo: no limitgate answers at 127.0.0.1:1 (make run starts one; LIMITGATE_LISTEN=HOST:PORT make demo-traffic asks another): ") {
 		t.Errorf("against nothing: %v\n%s", err, out)
 	}
 }

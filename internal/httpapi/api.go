@@ -107,7 +107,10 @@ func (s *Server) requests(ctx *fasthttp.RequestCtx, t *turn, o *operation, query
 	case ctx.IsPost():
 		t.pause()
 		body, code, err := readBody(ctx)
-		t.resume()
+		if !t.resume() {
+			ctx.SetConnectionClose()
+			return nil, false, fasthttp.StatusServiceUnavailable, errAhead
+		}
 		if err != nil {
 			return nil, false, code, err
 		}

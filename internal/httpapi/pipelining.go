@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// largeBody is the size from which a body costs much more than a usual one.
-	largeBody = 4 << 10
-	// maxAhead bounds the connections whose request waits for its turn, as it was sent ahead of an answer. Gateways send none
-	// so, and the others of MaxConns stay free for them.
+	// largeBody is the size in bytes from which a body costs much more than a usual one: 34 of the shortest requests have it.
+	largeBody = 512
+	// maxAhead bounds the requests that wait for their turn, as they were sent ahead of an answer. Gateways send none
+	// so, and the connections of MaxConns beside these stay free for them.
 	maxAhead = 512
 	// maxLarge bounds the requests with a large body that are decided at a time: a list of the most requests holds half a MiB meanwhile.
 	maxLarge = 32
@@ -22,15 +22,15 @@ const (
 // turns bound the requests that are answered at a time, so that few connections do not keep processors and memory from others.
 type turns struct {
 	ahead   sync.Mutex    // held by the request that is answered of those that connections send ahead of an answer
-	waiting atomic.Int64  // those of ahead, with the one that is answered
+	waiting atomic.Int64  // those for ahead, and the one that holds it
 	large   chan struct{} // has an item for each request with a large body that is answered
 }
 
 // turn is that of one request. It is for one goroutine.
 type turn struct {
-	of               *turns
-	ahead            bool // it was sent ahead of an answer
-	hasAhead, hasOne bool // it holds ahead, and an item of large
+	of                 *turns
+	ahead              bool // it was sent ahead of an answer
+	hasAhead, hasLarge bool // it holds ahead, and an item of large
 }
 
 // takeTurn waits until a request may be answered, and reports whether it may be. A connection whose input is
@@ -41,12 +41,8 @@ func (s *Server) takeTurn(ctx *fasthttp.RequestCtx) (t turn, ok bool) {
 	t.of = &s.turns
 	c := connOf(ctx.Conn())
 	t.ahead = c != nil && c.begun.Add(1) > 1
-	if t.ahead {
-		if s.turns.waiting.Add(1) > maxAhead {
-			s.turns.waiting.Add(-1)
-			return turn{}, false
-		}
-		t.resume()
+	if !t.resume() {
+		return turn{}, false
 	}
 	if t.ahead || ctx.Request.Header.ContentLength() >= largeBody {
 		runtime.Gosched()
@@ -59,32 +55,36 @@ func (t *turn) pause() {
 	if t.hasAhead {
 		t.hasAhead = false
 		t.of.ahead.Unlock()
+		t.of.waiting.Add(-1)
 	}
 }
 
-// resume waits for the turn again.
-func (t *turn) resume() {
-	if t.ahead {
-		t.of.ahead.Lock()
-		t.hasAhead = true
+// resume waits for the turn, and reports whether it has come: it does not wait behind maxAhead others.
+func (t *turn) resume() bool {
+	if !t.ahead {
+		return true
 	}
+	if t.of.waiting.Add(1) > maxAhead {
+		t.of.waiting.Add(-1)
+		return false
+	}
+	t.of.ahead.Lock()
+	t.hasAhead = true
+	return true
 }
 
 // takeLarge waits until a request with a body of some size may be decided.
 func (t *turn) takeLarge(size int) {
 	if size >= largeBody {
 		t.of.large <- struct{}{}
-		t.hasOne = true
+		t.hasLarge = true
 	}
 }
 
 // end ends the turn.
 func (t *turn) end() {
 	t.pause()
-	if t.ahead {
-		t.of.waiting.Add(-1)
-	}
-	if t.hasOne {
+	if t.hasLarge {
 		<-t.of.large
 	}
 }

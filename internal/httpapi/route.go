@@ -20,13 +20,13 @@ const (
 // serve answers one request. The path is compared as it came: nothing is decoded, so that no two
 // programs can disagree about it.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
-	turn, ok := s.takeTurn(ctx)
+	t, ok := s.takeTurn(ctx)
 	if !ok {
 		ctx.SetConnectionClose()
-		s.problem(ctx, fasthttp.StatusServiceUnavailable, fmt.Sprintf("%d other connections wait with requests that were sent ahead of an answer: wait for each answer", maxAhead))
+		s.problem(ctx, fasthttp.StatusServiceUnavailable, errAhead.Error())
 		return
 	}
-	defer turn.end()
+	defer t.end()
 	defer s.recoverPanic(ctx)
 	path, query, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte("?"))
 	switch {
@@ -39,11 +39,14 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	case string(path) == openAPIPath:
 		s.openAPI(ctx)
 	case bytes.HasPrefix(path, []byte(apiPath)):
-		s.api(ctx, &turn, string(path[len(apiPath):]), query)
+		s.api(ctx, &t, string(path[len(apiPath):]), query)
 	default:
 		s.problem(ctx, fasthttp.StatusNotFound, "there is nothing here: services post to /v1/check, gateways ask /check, "+openAPIPath+" describes the API, and health and metrics are at the address of --admin")
 	}
 }
+
+// errAhead is the error for a request that does not wait for its turn.
+var errAhead = fmt.Errorf("%d other requests wait that were sent ahead of an answer: wait for each answer", maxAhead)
 
 // isCheck reports whether a request is one for /check.
 func isCheck(ctx *fasthttp.RequestCtx) bool {
