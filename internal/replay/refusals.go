@@ -3,20 +3,24 @@ package replay
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/limitgate/limitgate/limit"
 )
 
-// mostRefusals bounds the limits whose refusals have a warning: further ones say no more.
-const mostRefusals = 8
+// mostNamed bounds the limits that a warning or a note of a report names.
+const mostNamed = 8
 
-// refusals count, by limit, the requests that lack a dimension of a limit with missing: deny, which no bucket counts.
-type refusals map[*limit.Limit]*refused
+// refusals count, by plan and id of a limit, the requests that lack a dimension of a limit with missing: deny, which no bucket counts.
+type refusals map[[2]string]*refused
 
 // refused are those of a limit that it denied, and those that it would deny if it were enforced.
-type refused struct{ denied, would int64 }
+type refused struct {
+	limit         *limit.Limit // one of them: tenants may override it
+	denied, would int64
+}
 
 // add counts those of one request. A request that a ban refuses would be denied with the dimension, too, and a proxy may have admitted it.
 func (r refusals) add(o *outcome) {
@@ -34,10 +38,11 @@ func (r refusals) add(o *outcome) {
 
 // of returns the counts of a limit.
 func (r refusals) of(l *limit.Limit) *refused {
-	if r[l] == nil {
-		r[l] = new(refused)
+	key := [2]string{l.Plan, l.ID}
+	if r[key] == nil {
+		r[key] = &refused{limit: l}
 	}
-	return r[l]
+	return r[key]
 }
 
 // bans reports whether an enforced limit with action: deny applied.
@@ -45,22 +50,38 @@ func (ap applied) bans() bool {
 	return ap.refused && !ap.wouldDeny && ap.limit.Action == limit.ActionDeny
 }
 
-// warnings returns a sentence for each limit of each kind, of requests in all.
+// warnings returns a sentence for each limit of each kind, of requests in all, those of the most requests first.
 func (r refusals) warnings(requests int64) (all []string) {
-	of := make([]*limit.Limit, 0, len(r))
-	for l := range r {
-		of = append(of, l)
+	of := slices.SortedFunc(maps.Values(r), func(a, b *refused) int {
+		return cmp.Or(cmp.Compare(b.denied+b.would, a.denied+a.would), cmp.Compare(a.limit.Ordinal, b.limit.Ordinal), strings.Compare(a.limit.Plan, b.limit.Plan))
+	})
+	var rest int64
+	for i, one := range of {
+		if i >= mostNamed {
+			rest += one.denied + one.would
+			continue
+		}
+		dims := slices.DeleteFunc(one.limit.Level(), func(name string) bool { return name == "tenant" })
+		lack := fmt.Sprintf("for want of %s, without which %s denies (missing: deny)", strings.Join(dims, " or "), r.name(one.limit))
+		if one.denied > 0 {
+			all = append(all, fmt.Sprintf("%d of %d were denied %s: no other limit counts them", one.denied, requests, lack))
+		}
+		if one.would > 0 {
+			all = append(all, fmt.Sprintf("%d of %d would be denied %s, if it were enforced", one.would, requests, lack))
+		}
 	}
-	slices.SortFunc(of, func(a, b *limit.Limit) int { return cmp.Or(a.Ordinal-b.Ordinal, strings.Compare(a.Plan, b.Plan)) })
-	for _, l := range of[:min(len(of), mostRefusals)] {
-		dims := slices.DeleteFunc(l.Level(), func(name string) bool { return name == "tenant" })
-		lack := fmt.Sprintf("for want of %s, without which %s denies (missing: deny)", strings.Join(dims, " or "), l.ID)
-		if n := r[l].denied; n > 0 {
-			all = append(all, fmt.Sprintf("%d of %d were denied %s: no other limit counts them", n, requests, lack))
-		}
-		if n := r[l].would; n > 0 {
-			all = append(all, fmt.Sprintf("%d of %d would be denied %s, if it were enforced", n, requests, lack))
-		}
+	if rest > 0 {
+		all = append(all, fmt.Sprintf("%d more were or would be denied so by %d other limits with missing: deny", rest, len(of)-mostNamed))
 	}
 	return all
+}
+
+// name returns the id of a limit, with its plan if a limit of another one has the same.
+func (r refusals) name(l *limit.Limit) string {
+	for key := range r {
+		if key[1] == l.ID && key[0] != l.Plan {
+			return l.ID + " of plan " + l.Plan
+		}
+	}
+	return l.ID
 }

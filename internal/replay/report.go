@@ -28,7 +28,7 @@ type Report struct {
 	Foreign int64 `json:"foreign"`
 	// addresses reports that buckets have the addresses of clients.
 	addresses bool
-	// charged are the limits that count units which callers charge, beside others that count each request as one.
+	// charged are limits that count units which callers charge, beside others that count each request as one.
 	charged []string
 	// Warnings are the reasons why the figures may be misleading.
 	Warnings []string      `json:"warnings,omitempty"`
@@ -110,6 +110,7 @@ type tally struct {
 	// undeclared counts the requests with a value that the limits do not declare, by dimension.
 	undeclared map[string]int64
 	refusals   refusals
+	charges    charges
 	capped     int64           // requests that no limit denied, and the backstop's bound of all tenants together did
 	plans      map[string]bool // of the tenants of requests
 	seen       seen
@@ -118,7 +119,7 @@ type tally struct {
 }
 
 func newTally(set *limit.Set, remote bool) *tally {
-	t := &tally{set: set, denied: map[string]int64{}, undeclared: map[string]int64{}, refusals: refusals{}, plans: map[string]bool{}}
+	t := &tally{set: set, denied: map[string]int64{}, undeclared: map[string]int64{}, refusals: refusals{}, charges: charges{ids: map[string]bool{}}, plans: map[string]bool{}}
 	for _, id := range set.IDs {
 		r := LimitReport{ID: id, WouldDeny: new(int64)}
 		if remote && hasShadow(set, id) {
@@ -149,20 +150,30 @@ func counting(set *limit.Set) (requests, slots map[string]bool) {
 	return requests, slots
 }
 
-// charged returns the ids of limits without a cost of their own, if others have one: a file that tells requests from other units.
-func charged(set *limit.Set) (ids []string) {
-	fixed := false
-	for _, l := range set.All() {
-		switch {
-		case l.Action != limit.ActionLimit || l.HoldsSlots() || l.Mode == limit.ModeOff:
-		case l.FixedCost > 0:
-			fixed = true
-		case !slices.Contains(ids, l.ID):
-			ids = append(ids, l.ID)
-		}
+// charges notes whether limits that a request met count units which callers charge, or each request as one.
+type charges struct {
+	fixed bool
+	ids   map[string]bool // of limits without a cost of their own
+}
+
+// add notes a limit that a request met.
+func (c *charges) add(l *limit.Limit) {
+	if l.FixedCost > 0 {
+		c.fixed = true
+	} else if l.Action == limit.ActionLimit && !c.ids[l.ID] {
+		c.ids[l.ID] = true
 	}
-	if !fixed {
+}
+
+// named returns the ids of limits without a cost of their own, if others have one, as in a file that tells requests from other units: of
+// very many the first ones.
+func (c *charges) named() []string {
+	if !c.fixed {
 		return nil
+	}
+	ids := slices.Sorted(maps.Keys(c.ids))
+	if more := len(ids) - mostNamed; more > 0 {
+		ids = append(ids[:mostNamed], fmt.Sprintf("and %d more", more))
 	}
 	return ids
 }
@@ -204,6 +215,7 @@ func (t *tally) add(a *asked, o *outcome) {
 		ap := &o.applied[i]
 		l := &t.limits[ap.limit.Ordinal]
 		l.Requests++
+		t.charges.add(ap.limit)
 		switch {
 		case o.allowed:
 			l.Admitted++
@@ -306,7 +318,7 @@ func (t *tally) finish(s *source) *Report {
 			r.Allowing = append(r.Allowing, l.ID)
 		}
 	}
-	r.charged = charged(t.set)
+	r.charged = t.charges.named()
 	r.OutOfOrder, r.Unparsed, r.UnparsedSample = s.outOfOrder, s.unparsed.total, s.unparsed.sample()
 	if r.Degraded > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d were decided without the store, which was sick or slower than --decision-timeout: the counts are not exact", r.Degraded, r.Requests))
