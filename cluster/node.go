@@ -210,7 +210,7 @@ func (n *node) reportHealth(err error) {
 	n.health.Lock()
 	defer n.health.Unlock()
 	switch {
-	case err == nil && n.refusal != nil && time.Since(n.refusedAt) < refusalQuiet:
+	case err == nil && time.Since(n.refusedAt) < refusalQuiet:
 	case err == nil:
 		n.sick.Store(0)
 		n.refusal = nil
@@ -221,6 +221,8 @@ func (n *node) reportHealth(err error) {
 	default:
 		if RefusesWrites(err) != "" {
 			n.refusal, n.refusedAt = err, time.Now()
+		} else if kindOf(err) == KindReadOnly { // a replica answers calls that only read
+			n.refusedAt = time.Now()
 		}
 		began := n.sick.CompareAndSwap(0, time.Now().UnixNano())
 		switch {

@@ -227,12 +227,16 @@ func TestNoMaster(t *testing.T) {
 	f.checkUntil(t, "a master", func() bool { return f.NoMaster() == nil })
 }
 
-// TestMasterAgain: a single Redis that was a replica for a while has recovered, and the log has no word of hash slots.
+// TestMasterAgain: the log says that a single Redis is a replica, and when it is a master again, with no word of hash slots, and of no
+// recovery before.
 func TestMasterAgain(t *testing.T) {
 	f := openFailover(t)
 	other := redistest.Start(t)
 	f.master.CLI(t, "REPLICAOF", "127.0.0.1", strconv.Itoa(other.Port))
 	f.checkUntil(t, "no master to be known", func() bool { return f.NoMaster() != nil })
+	if log := f.log.String(); strings.Count(log, "no master of the store is known, using backstop") != 1 || strings.Contains(log, "recovered") {
+		t.Errorf("the log of a replica:\n%s", log)
+	}
 	f.master.CLI(t, "REPLICAOF", "NO", "ONE")
 	f.checkUntil(t, "the master", func() bool { return f.NoMaster() == nil && strings.Contains(f.log.String(), "store recovered") })
 	if log := f.log.String(); strings.Contains(log, "hash slots") {

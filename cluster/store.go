@@ -200,6 +200,12 @@ func (s *Store) reloadTopology(ctx context.Context, wg *sync.WaitGroup) {
 		}
 		// The single Redis has become a replica. Its connections are open and would go on
 		// answering. The empty topology owns no slot until there is a master.
+		if len(old.nodes) > 0 {
+			s.opts.Log.Warn("no master of the store is known, using backstop", "error", err)
+		}
+		for _, n := range old.nodes {
+			n.sick.CompareAndSwap(0, time.Now().UnixNano()) // so that the end of this has a line
+		}
 		t = &topology{nodes: map[string]*node{}}
 	}
 	reportConnected(t.connect(asking, old))

@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,6 +87,9 @@ func orQuoted(tenant, op, ip []byte) string {
 func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	word := words[0]
 	errReply = "ERR invalid option '" + quote(word) + "': "
+	if text := joinedOption(words); text != "" {
+		return errReply + text
+	}
 	if o&optionTTL == 0 && equalFold(word, "COST") { // RL.RESERVE has an estimate, and RL.ACQUIRE no cost
 		return errReply + "the cost stands behind the ip, without a name"
 	}
@@ -131,6 +135,30 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 		meant = "; did you mean DIM " + quote(word) + " " + quote(words[1]) + "?"
 	}
 	return errReply + meant
+}
+
+// joinedOption returns how to write an option that is joined to its value, as in ID=7 and DIM:user, or that has dashes, or "".
+func joinedOption(words [][]byte) string {
+	word := string(bytes.TrimLeft(words[0], "-"))
+	name, value, joined := strings.Cut(word, "=")
+	if !joined {
+		name, value, joined = strings.Cut(word, ":")
+	}
+	name = strings.ToUpper(name)
+	switch {
+	case !slices.Contains([]string{"DIM", "ID", "TTL", "BYPASS", "LIMIT", "HEADERS"}, name) || !joined && len(word) == len(words[0]):
+		return ""
+	case name == "BYPASS" && joined: // with a secret
+		return "a blank stands between an option and its value: write BYPASS token"
+	case name == "HEADERS":
+		return "it has no value: write HEADERS"
+	case !joined:
+		return "options have no dashes: write " + name
+	case name == "DIM" && len(words) > 1 && !strings.Contains(value, "="):
+		return "a blank stands between an option and its value: write DIM " + quote([]byte(value)) + " " + quote(words[1])
+	}
+	dimension, of, _ := strings.Cut(value, "=")
+	return "a blank stands between an option and its value: write " + strings.TrimSpace(name+" "+quote([]byte(dimension))+" "+quote([]byte(of)))
 }
 
 // unnamed returns where an argument of the form name=value stands that has no name, or "".
