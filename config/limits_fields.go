@@ -106,6 +106,7 @@ func readPlans(d *limitsDecoder, doc *limit.Document, n *yaml.Node, field string
 		}
 		if isNull(value) {
 			d.fail(value, field, "a list of limits belongs here; of a plan without limits say []")
+			doc.Plans = append(doc.Plans, limit.PlanSpec{Name: textOf(key)}) // it is there for those that name it
 			return
 		}
 		doc.Plans = append(doc.Plans, limit.PlanSpec{Name: textOf(key), Limits: d.limits(value, field)})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -62,10 +63,16 @@ func parseNodes(text, port string) (all Nodes, err error) {
 // errUserInAddress is returned for text with a user or a password.
 var errUserInAddress = errors.New("an address must not contain a user or a password: set --redis-user and --redis-password-file")
 
+// halfScheme matches an address whose scheme is not written whole. A host may have the name redis: its port is a number.
+var halfScheme = regexp.MustCompile(`(?i)^(rediss?)(?::[/\\]*|[/\\]+)([\w.-]+:\d+(?:/\d+)?)$`)
+
 // parseNode parses one address.
 func parseNode(text, port string) (Nodes, error) {
 	if isPort(text, 1) {
 		return Nodes{}, fmt.Errorf("%s is a port without its host; write host:port, for example 127.0.0.1:%s", Quote(text), text)
+	}
+	if m := halfScheme.FindStringSubmatch(text); m != nil && !strings.Contains(text, "://") {
+		return Nodes{}, fmt.Errorf("a scheme ends with ://; write %s://%s", strings.ToLower(m[1]), plain(m[2]))
 	}
 	if text != "" && !strings.ContainsAny(text, `:/\ =`) {
 		return Nodes{}, fmt.Errorf("%s has no port; write host:port, for example 127.0.0.1:%s", Quote(text), port)

@@ -261,6 +261,9 @@ func checkAddress(text string, least int, usual string) error {
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
+		if first, _, _ := strings.Cut(text, ":"); strings.Count(text, ":") == 2 && !strings.Contains(text, "::") && strings.ContainsFunc(first, func(r rune) bool { return r == '.' || r > 'f' }) {
+			return fmt.Errorf("%s has two ports; write host:port, for example 127.0.0.1:%s", Quote(text), usual)
+		}
 		if strings.Count(text, ":") > 1 && !strings.Contains(text, "[") {
 			return fmt.Errorf("%s is not host:port; write an IPv6 address in brackets, for example [::1]:%s", Quote(text), usual)
 		}

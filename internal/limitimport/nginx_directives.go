@@ -166,17 +166,20 @@ func (n *nginx) request(words []nginxWord) {
 		case "delay":
 			_, mistake = nginxNumber(w.text, value)
 		default:
-			r.unknown, mistake = w.text, limit.Shorten(w.text)+" is not known: limit_req takes zone=NAME, burst=N, nodelay and delay=N"
+			r.unknown = w.text
 		}
 		if mistake != "" {
 			mistakes = append(mistakes, mistake)
 		}
 	}
+	if r.unknown != "" { // last, as the word that is meant stands behind it
+		mistakes = append(mistakes, limit.Shorten(r.unknown)+" is not known: limit_req takes zone=NAME, burst=N, nodelay and delay=N")
+	}
 	switch name := n.context.name; {
 	case name != "" && name != "http" && name != "server" && name != "location":
 		r.mistake = fmt.Sprintf("it stands inside of %s, where nginx refuses it", limit.Shorten(name))
 	case len(mistakes) > 0:
-		r.mistake = mistakes[0]
+		r.mistake = strings.Join(mistakes, "; ")
 	case r.zone == "":
 		r.mistake = "zone=NAME is missing"
 	}

@@ -85,9 +85,16 @@ func (r *rules) rule(n *yaml.Node) {
 		return
 	}
 	id := r.id(n)
+	if !r.read(n, id) {
+		delete(r.ids, id) // for another rule
+	}
+}
+
+// read imports a rule as a limit of an id, or remarks why it does not, and reports whether it does.
+func (r *rules) read(n *yaml.Node, id string) bool {
 	if key := repeated(n); key != nil {
 		r.remark(key.Line, "%s is not imported: the field %s stands there twice", id, limit.Shorten(key.Value))
-		return
+		return false
 	}
 	if how := scalar(n, "enabled"); how != "" {
 		on, known := isOn(how)
@@ -95,25 +102,25 @@ func (r *rules) rule(n *yaml.Node) {
 			r.remark(n.Line, "%s: enabled %s is neither true nor false: the rule is imported", id, limit.Shorten(strings.ToLower(how)))
 		} else if !on {
 			r.remark(n.Line, "%s is not imported: it is not enabled", id)
-			return
+			return false
 		}
 	}
 	if !r.fields(n, id) {
-		return
+		return false
 	}
 	l := imported{id: id, group: id}
 	period, ok := r.per(n, &l)
 	if !ok {
-		return
+		return false
 	}
 	if l.when, ok = r.match(n, id, l.by); !ok {
-		return
+		return false
 	}
 	if l.rate, ok = r.rate(n, id, period); !ok {
-		return
+		return false
 	}
 	if !r.capacity(n, &l) {
-		return
+		return false
 	}
 	r.calendar(n, &l)
 	switch how := scalar(n, "on_fail"); how {
@@ -133,6 +140,7 @@ func (r *rules) rule(n *yaml.Node) {
 	}
 	r.lines[id] = n.Line
 	r.add(l)
+	return true
 }
 
 // calendar sets the algorithm of a rate per month, which follows the calendar: others cannot.
@@ -157,11 +165,11 @@ func (r *rules) id(n *yaml.Node) string {
 		if scalar(n, "id") != "" {
 			meant = "; rule_id in place of id would name it"
 		}
-		r.remark(n.Line, "a rule without rule_id is %s here%s", id, meant)
+		r.note(n.Line, "a rule without rule_id is %s here%s", id, meant)
 	case id != word(given):
-		r.remark(n.Line, "the limit of another rule has the id %s already: this one is %s", word(given), id)
+		r.note(n.Line, "the limit of another rule has the id %s already: this one is %s", word(given), id)
 	case id != given:
-		r.remark(n.Line, "rule_id %s is %s here", limit.Shorten(given), id)
+		r.note(n.Line, "rule_id %s is %s here", limit.Shorten(given), id)
 	}
 	return id
 }

@@ -55,7 +55,7 @@ func (r *Report) WriteTimeline(w io.Writer) error {
 	for i, l := range shown {
 		l.panel(&b, float64(i*(panelHeight+panelMargin)+panelMargin), *r.From, *r.To)
 	}
-	legend := "The line is the rate. Red is more than that, which a burst may admit."
+	legend := "A bar stands at the beginning of a period of the rate, and has the requests of all of it. The line is the rate. Red is more than that, which a burst may admit."
 	if len(shown) == 0 {
 		legend = "No request met a limit."
 	}
