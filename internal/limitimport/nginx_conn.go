@@ -11,6 +11,7 @@ import (
 type connections struct {
 	zone, number string
 	line         int
+	located      bool // it stands in a location
 }
 
 // connectZone notes limit_conn_zone KEY zone=NAME:SIZE.
@@ -25,24 +26,39 @@ func (n *nginx) connectZone(words []nginxWord) {
 
 // connect notes limit_conn ZONE NUMBER.
 func (n *nginx) connect(words []nginxWord) {
-	c := connections{line: words[0].line}
+	c := connections{line: words[0].line, located: n.isLocated()}
 	if len(words) == 3 {
 		c.zone, c.number = words[1].text, words[2].text
 	}
 	n.connections = append(n.connections, c)
 }
 
-// remarkConnections remarks on each limit_conn, with the limit to write in its place. Those of further zones have a group, and further ones
-// of a zone a condition: limits of one level and group would be equally specific.
+// isLocated reports whether the context is a location, or is in one.
+func (n *nginx) isLocated() bool {
+	for c := n.context; c != nil; c = c.outer {
+		if c.name == "location" {
+			return true
+		}
+	}
+	return false
+}
+
+// remarkConnections remarks on each limit_conn, with the limit to write in its place. That of a zone outside of locations holds for all
+// requests, and others of the zone have a condition. Those of further zones have a group: limits of one level and group would be equally specific.
 func (n *nginx) remarkConnections() {
 	const about = "limit_conn is not imported: "
-	ids, levels := names{}, map[string]bool{}
-	known, groups := map[string]connections{}, map[string]string{} // by zone
-	for _, c := range n.connections {
-		first, again := known[c.zone]
-		again = again && c.zone != ""
-		if again && first.number == c.number {
-			n.remark(c.line, about+"the limit for line %d, which is of the same zone, holds here too", first.line)
+	whole := map[string]*connections{} // by zone
+	for i := range n.connections {
+		if c := &n.connections[i]; !c.located && whole[c.zone] == nil && c.zone != "" {
+			whole[c.zone] = c
+		}
+	}
+	ids, levels, groups := names{}, map[string]string{}, map[string]string{} // levels have the zone that has no group, and groups that of a zone
+	for i := range n.connections {
+		c := &n.connections[i]
+		all := whole[c.zone]
+		if all != nil && all != c && all.number == c.number {
+			n.remark(c.line, about+"the limit for line %d, which is of the same zone, holds here too", all.line)
 			continue
 		}
 		by, slots := "tenant", "NUMBER"
@@ -53,14 +69,13 @@ func (n *nginx) remarkConnections() {
 			slots = fmt.Sprint(number)
 		}
 		id, condition, where := ids.unique(word("conn-"+c.zone)), "", ""
-		if again {
-			condition, where = ", when: {op: OP}", ", where OP is the op of the requests that it is for"
-		} else {
-			known[c.zone] = c
-			if levels[by] {
-				groups[c.zone] = ", group: " + id
-			}
-			levels[by] = true
+		if of, taken := levels[by]; !taken {
+			levels[by] = c.zone
+		} else if of != c.zone && groups[c.zone] == "" {
+			groups[c.zone] = ", group: " + id
+		}
+		if all != c && c.zone != "" {
+			condition, where = ", when: {op: OP}", ", where OP is the op of the requests that it is for; nginx counts all of a zone together"
 		}
 		n.remark(c.line, about+"services hold slots by RL.ACQUIRE, and give them back by RL.RELEASE; for these write into a plan {id: %s, by: [%s]%s%s, algorithm: concurrency, slots: %s}%s", id, by, groups[c.zone], condition, slots, where)
 	}
