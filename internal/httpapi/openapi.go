@@ -58,7 +58,7 @@ func OpenAPI() []byte {
 			parameter("tenant", object{"type": "string"}), parameter("op", object{"type": "string"}), parameter("ip", object{"type": "string"}),
 			parameter("cost", fieldSchemas["cost"]), parameter("dim.NAME", object{"type": "string"}), parameter("deny", object{"type": "integer", "enum": []int{403, 429}, "default": 429}),
 		},
-		"responses": object{"200": object{"description": "Admitted."}, "429": problemResponse("Denied.")},
+		"responses": object{"200": object{"description": "Admitted."}, "429": problemResponse("Denied."), "503": problemResponse("Too many requests wait that were sent ahead of an answer.")},
 	}}}
 	for i := range operations {
 		o := &operations[i]
@@ -135,10 +135,10 @@ func (o *operation) described(suffix string, body object) object {
 		"200": object{"description": strings.TrimSuffix(o.summary, "."), "content": object{jsonType: object{"schema": o.resultSchema()}}},
 		"400": problemResponse("A field is wrong."), "401": problemResponse("The user is not known."), "403": problemResponse("The user may not ask this."),
 		"408": problemResponse("The request was not complete in time."), "413": problemResponse("The body is too large."),
-		"503": problemResponse("Too many clients authenticate at once."),
+		"503": problemResponse("Too many clients authenticate at once, or too many requests wait that were sent ahead of an answer."),
 	}, "security": []object{{}, {"basic": []string{}}, {"bearer": []string{}}}}
 	if o.name == "refund" {
-		d["responses"].(object)["503"] = problemResponse("The store did not answer, or too many clients authenticate at once.")
+		d["responses"].(object)["503"] = problemResponse("The store did not answer, too many clients authenticate at once, or too many requests wait that were sent ahead of an answer.")
 	}
 	if o.result == resultDecision {
 		d["responses"].(object)["429"] = object{"description": "Denied, with http=1.", "content": object{jsonType: object{"schema": o.resultSchema()}}}
