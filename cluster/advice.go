@@ -80,7 +80,7 @@ func advise(err error) string {
 	case KindClusterDown:
 		return "most masters are out, and the others answer when a majority is back; or a slot has no master: start it again, or give its slots to another, and cluster-require-full-coverage no lets the others answer meanwhile"
 	case KindReadOnly:
-		return "the node is a replica now: the proxy looks for its master in the cluster or at the Sentinels; where there are none name it by --redis, or say REPLICAOF NO ONE to the node"
+		return "the node is a replica now: the proxy looks for its master in the cluster or at the Sentinels; where there are none name it by --redis, or if it is gone say REPLICAOF NO ONE to the node"
 	case KindAuth:
 		return explainRefusal(causeOf(err))
 	default:

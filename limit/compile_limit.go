@@ -3,6 +3,7 @@ package limit
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,7 +148,7 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 	l.field = true
 	buckets := 1
 	seen := map[string]bool{}
-	for _, element := range spec.By {
+	for _, element := range c.separated(spec.By) {
 		if seen[element.Value] {
 			c.fail(element.Line, "by", "%s stands there twice", Quote(element.Value))
 			continue
@@ -183,6 +184,27 @@ func (c *compiler) compileBy(spec *RuleSpec, l *Limit) {
 		c.fail(spec.By[0].Line, "by", "the declared values make %d buckets for each tenant: at most %d fit one key", buckets, maxFieldValues)
 	}
 	l.suffix = ":" + l.ID + ";" + string(l.Params.Algorithm.Code())
+}
+
+// betweenDimensions matches what people write between dimensions in the place of a comma.
+var betweenDimensions = regexp.MustCompile(`\s*[/+:&;]\s*|\s+and\s+`)
+
+// separated returns the elements of by. Of one that joins dimensions by something else than a comma it reports that, and returns them, so
+// that no other mistakes follow.
+func (c *compiler) separated(by []Text) []Text {
+	all := make([]Text, 0, len(by))
+	for _, element := range by {
+		names := betweenDimensions.Split(element.Value, -1)
+		if len(names) == 1 || slices.ContainsFunc(names, func(name string) bool { return !validWord(name) }) {
+			all = append(all, element)
+			continue
+		}
+		c.fail(element.Line, "by", "%s is not a dimension: write [%s], with a comma between two", Quote(element.Value), strings.Join(names, ", "))
+		for _, name := range names {
+			all = append(all, Text{name, element.Line})
+		}
+	}
+	return all
 }
 
 // withTenant returns the advice for a limit of a plan that does not count by tenant.

@@ -161,7 +161,7 @@ restart() {
 		if ! taken "$port"; then
 			down="$down $port"
 		elif ! own "$port"; then
-			printf 'the server on port %s is none of %s: local_cluster.sh start, or set TOUR_PORT or TOUR_FOLDER to those of the cluster\n' "$port" "$folder" >&2
+			printf 'the server on port %s is none of %s: set TOUR_FOLDER or TOUR_PORT to those of the cluster, or end it\n' "$port" "$folder" >&2
 			exit 1
 		fi
 	done
