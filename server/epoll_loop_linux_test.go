@@ -31,6 +31,7 @@ type front struct {
 	resume bool // Finish leaves the work to FinishBlocking
 
 	hold     chan struct{} // HOLD keeps the loop until it is closed
+	held     chan struct{} // has an item once HOLD does
 	served   chan string   // the words behind NOTE
 	sessions atomic.Int64
 }
@@ -52,6 +53,7 @@ func (f *front) newSession(p Peer) Session {
 func (w *waiter) Start(since time.Time, cmds [][][]byte, out []byte, done func(uint64), token uint64) ([]byte, bool, bool) {
 	switch string(cmds[0][0]) {
 	case "HOLD":
+		w.front.held <- struct{}{}
 		<-w.front.hold
 		return appendWords(out, cmds[0]), true, true
 	case "NOTE":
@@ -123,7 +125,7 @@ func TestAsyncOrder(t *testing.T) {
 // TestNewConnectionsLast: of connections that have sent something in a round, new ones are served last.
 func TestNewConnectionsLast(t *testing.T) {
 	loops, _ := startLoops(t)
-	f := &front{hold: make(chan struct{}), served: make(chan string, 10)}
+	f := &front{hold: make(chan struct{}), held: make(chan struct{}, 1), served: make(chan string, 10)}
 	r := startWaiters(t, Options{Loops: loops}, f)
 	reply := func(words ...string) string {
 		var all [][]byte
@@ -140,6 +142,7 @@ func TestNewConnectionsLast(t *testing.T) {
 	fresh := []*client{r.dial(), r.dial(), r.dial()}
 	redistest.Eventually(t, testTimeout, "the sessions", func() bool { return f.sessions.Load() == 5 })
 	holder.send(command("HOLD"))
+	receive(t, f.held) // what is sent now is of the next round
 	for _, c := range fresh {
 		c.send(command("NOTE", "fresh"))
 	}
