@@ -219,9 +219,9 @@ func (l *Limit) hasOwn(b *Limit) bool {
 func (c *compiler) allowed(a, b *Limit) bool {
 	return slices.ContainsFunc(c.allows(), func(l *Limit) bool {
 		if l.everyLevel && l.Mode == ModeEnforce {
-			return (l.Plan == "" || l.Plan == a.Plan || l.Plan == b.Plan) && l.matchesBoth(a, b)
+			return (l.Plan == "" || l.Plan == a.Plan || l.Plan == b.Plan) && l.matchesAll(a, b)
 		}
-		return l.Mode == b.Mode && (l.Plan == b.Plan || b.Plan == "" && l.Plan == a.Plan) && takesPlace(l, b) && l.matchesBoth(a, b)
+		return l.Mode == b.Mode && (l.Plan == b.Plan || b.Plan == "" && l.Plan == a.Plan) && takesPlace(l, b) && l.matchesAll(a, b)
 	})
 }
 
@@ -249,11 +249,11 @@ func (l *Limit) within(a *Limit) bool {
 	return true
 }
 
-// matchesBoth reports whether l matches all requests that match both a and b.
-func (l *Limit) matchesBoth(a, b *Limit) bool {
+// matchesAll reports whether l matches all requests that match all of others.
+func (l *Limit) matchesAll(others ...*Limit) bool {
 	for i := range l.when {
 		within := func(c condition) bool { return c.name == l.when[i].name && c.within(&l.when[i]) }
-		if !slices.ContainsFunc(a.when, within) && !slices.ContainsFunc(b.when, within) {
+		if !slices.ContainsFunc(others, func(o *Limit) bool { return slices.ContainsFunc(o.when, within) }) {
 			return false
 		}
 	}

@@ -65,7 +65,7 @@ type leaving struct {
 	beside  []*Limit // those that decided its requests beside it
 }
 
-// leave returns what a holder may leave to candidates, which are nil if it leaves nothing.
+// leave returns what a holder may leave to candidates. It has no takers if that is nothing.
 func (c *loosened) leave(holder *Limit, candidates []*Limit, was map[string]*Limit, before, after []*Limit) (l leaving) {
 	if !c.mayCompare(len(candidates)) {
 		return l
@@ -107,17 +107,6 @@ func (c *loosened) isKept(l leaving, taker, was *Limit) bool {
 	}
 	return slices.ContainsFunc(l.keepers, func(is *Limit) bool { return takesPlace(is, taker) && is.matchesAll(l.holder, taker, was) }) ||
 		slices.ContainsFunc(l.beside, func(other *Limit) bool { return other.standsFor(was) && other.matchesAll(l.holder, taker, was) })
-}
-
-// matchesAll reports whether l matches all requests that match all of others.
-func (l *Limit) matchesAll(others ...*Limit) bool {
-	for i := range l.when {
-		within := func(c condition) bool { return c.name == l.when[i].name && c.within(&l.when[i]) }
-		if !slices.ContainsFunc(others, func(o *Limit) bool { return slices.ContainsFunc(o.when, within) }) {
-			return false
-		}
-	}
-	return true
 }
 
 // isCountedBeside reports whether another limit decided requests of l beside it, whatever dimensions they lacked.
