@@ -95,13 +95,13 @@ func (l *Limit) mayBeUnreached() bool {
 // deniesBefore reports whether l counts all requests that other counts, which have all its dimensions, and more of them in one bucket, and
 // admits fewer.
 func (l *Limit) deniesBefore(other *Limit) bool {
-	if l.FixedCost != other.FixedCost || l.MaxCost != other.MaxCost || l.Params.Algorithm != other.Params.Algorithm {
+	if l.FixedCost != other.FixedCost || l.MaxCost != other.MaxCost || !other.hasLevelOf(l) || !other.within(l) {
 		return false
 	}
-	if l.Params.Algorithm != bucket.AlgorithmTokenBucket && !l.hasWindowsOf(other) {
-		return false
+	if l.Params.Algorithm == other.Params.Algorithm && (l.Params.Algorithm == bucket.AlgorithmTokenBucket || l.hasWindowsOf(other)) {
+		return admitsMore(other, l) && !admitsMore(l, other)
 	}
-	return other.hasLevelOf(l) && other.within(l) && admitsMore(other, l) && !admitsMore(l, other)
+	return other.Params.AdmitsAllOf(&l.Params)
 }
 
 // hasWindowsOf reports whether the windows of two limits begin and end at once.
