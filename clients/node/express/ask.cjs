@@ -36,7 +36,9 @@ function sender(client) {
 function overRedis(client, timeout) {
   const send = sender(client)
   const at = addressOf(client)
+  watch(client)
   const ask = (words) => within(timeout, at, send(words.map(String)).catch((err) => rethrow(err, at)))
+    .catch((err) => { throw refusalOf(client, at) ?? err })
   const subject = (r) => [r.tenant, r.op || '-', r.ip || '-']
   const dims = (r) => Object.entries(r.dims ?? {}).flatMap(([name, value]) => ['DIM', name, value])
   return {
@@ -74,6 +76,23 @@ function rethrow(err, at) {
   if (/^(ERR(?! max number of clients)|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(message)) throw new DecisionError(message)
   const verb = /^[A-Z]+ /.test(message) ? 'answers' : 'does not answer'
   throw new Error(`Limitgate${at} ${verb}: ${message}`, { cause: err })
+}
+
+// lastErrors has the last error of each client that has no connection since.
+const lastErrors = new WeakMap()
+
+// watch keeps the last error of a client: ioredis has the reply to a wrong password there, and tells calls only that there is no connection.
+function watch(client) {
+  if (lastErrors.has(client) || typeof client.on !== 'function') return
+  lastErrors.set(client, undefined)
+  client.on('error', (err) => lastErrors.set(client, err))
+  client.on('ready', () => lastErrors.set(client, undefined))
+}
+
+// refusalOf returns the mistake for which Limitgate refuses the connection of a client, or undefined.
+function refusalOf(client, at) {
+  const [, reply] = /(?:^|: ?)((?:WRONGPASS|NOAUTH|NOPERM|ERR too many failed attempts) .*)/.exec(lastErrors.get(client)?.message ?? '') ?? []
+  return reply && new DecisionError(`Limitgate${at} refuses the client: ${reply}`)
 }
 
 function overHTTP(url, timeout, authorization) {
@@ -130,4 +149,4 @@ function within(ms, at, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
-module.exports = { asker, sender, addressOf, rethrow, DecisionError }
+module.exports = { asker, sender, addressOf, rethrow, watch, refusalOf, DecisionError }

@@ -2,7 +2,7 @@
 // A store for express-rate-limit: its counters are limits of Limitgate that come with each call,
 // so no limits file is needed.
 
-const { sender, addressOf, rethrow, DecisionError } = require('./ask.cjs')
+const { sender, addressOf, rethrow, watch, refusalOf, DecisionError } = require('./ask.cjs')
 
 // LimitgateStore keeps windowMs and limit of the middleware as a bucket of limit units that fills
 // up within windowMs. A client that has used them up comes back when a unit is there, not at the
@@ -18,9 +18,10 @@ class LimitgateStore {
     if (!client) throw new TypeError('limitgate: give a client of ioredis or node-redis')
     const send = sender(client)
     const at = addressOf(client)
+    watch(client)
     this.prefix = prefix
     this.localKeys = false
-    this.send = (...words) => send(words).catch((err) => explain(err, at))
+    this.send = (...words) => send(words).catch((err) => explain(refusalOf(client, at) ?? err, at))
   }
 
   // init receives the options of the middleware.
@@ -56,6 +57,7 @@ class LimitgateStore {
 
 // explain rejects with what failed, and with the option of express-rate-limit that decides then.
 function explain(err, at) {
+  if (err instanceof DecisionError) throw err
   try {
     rethrow(err, at)
   } catch (told) {

@@ -114,6 +114,27 @@ async function until(condition) {
   assert.fail('the condition did not come true')
 }
 
+test('a password that is refused is a mistake, until the connection is there', async (t) => {
+  for (const more of [{}, { maxRetriesPerRequest: 0 }, { enableOfflineQueue: false, lazyConnect: true }]) {
+    const client = new Redis({ host, port: Number(port), username: 'nobody', password: 'wrong', ...more })
+    t.after(() => client.disconnect())
+    const refused = once(client, 'error')
+    if (more.lazyConnect) client.connect().catch(() => {})
+    const ask = limit({ client, tenant: `refused-${Object.keys(more)}`, timeout: 1000 })
+    const store = new LimitgateStore({ client })
+    store.init({ limit: 10, windowMs: 60_000 })
+    await assert.rejects(refused.then(([err]) => { throw err }), /WRONGPASS/)
+    const err = await new Promise((resolve) => ask({ method: 'GET', path: '/', socket: {} }, { setHeader () {} }, resolve))
+    assert.equal(err?.name, 'DecisionError', err?.message)
+    assert.ok(err.message.startsWith(`Limitgate at ${host}:${port} refuses the client: WRONGPASS `), err.message)
+    await assert.rejects(store.increment('a'), { name: 'DecisionError', message: err.message })
+    delete client.options.username
+    delete client.options.password
+    await once(client, 'ready')
+    assert.equal(await new Promise((resolve) => ask({ method: 'GET', path: '/', socket: {} }, { setHeader () {} }, resolve)), undefined)
+  }
+})
+
 test('Express without Limitgate', async (t) => {
   // A server that accepts and never answers.
   const silent = net.createServer((socket) => socket.on('error', () => {}))
