@@ -71,6 +71,9 @@ func folded(key string) string { return separators.Replace(strings.ToLower(key))
 
 var separators = strings.NewReplacer("_", "", "-", "")
 
+// didYouMean begins advice with the one key that is meant.
+const didYouMean = "did you mean "
+
 // knownKeys returns advice about an unknown key: the key that belongs in its place, or those that are known.
 func knownKeys(unknown, field string, names []string) string {
 	if field == "limits" {
@@ -101,10 +104,10 @@ func knownKeys(unknown, field string, names []string) string {
 		return other
 	}
 	if unknown == "default" && slices.Contains(names, "default_plan") {
-		return "did you mean default_plan?"
+		return didYouMean + "default_plan?"
 	}
 	if near := limit.Nearest(unknown, names); near != "" {
-		return "did you mean " + near + "?"
+		return didYouMean + near + "?"
 	}
 	return "the keys are " + strings.Join(names, ", ")
 }

@@ -23,6 +23,7 @@ type fields[T any] map[string]func(d *limitsDecoder, to *T, n *yaml.Node, field 
 // mapping reads each entry of a mapping, and reports unknown and duplicate keys.
 func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, field string) {
 	meant := sync.OnceValue(func() string { return otherRate(resolveAlias(n)) }) // once: a mapping may have many such keys
+	misspelt := map[string]bool{}
 	d.entries(n, field, func(key, value *yaml.Node, field string) {
 		if read := known[key.Value]; read != nil {
 			read(d, to, value, field)
@@ -55,9 +56,32 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 			if known["plans"] != nil && hasLimits(resolveAlias(n)) {
 				advice = cmp.Or(foreignKeyAdvice(key.Value), settingAdvice(key.Value))
 			}
-			d.fail(key, plain(field), "unknown key; %s", cmp.Or(advice, knownKeys(key.Value, field, slices.Sorted(maps.Keys(known)))))
+			advice = cmp.Or(advice, knownKeys(key.Value, field, slices.Sorted(maps.Keys(known))))
+			d.fail(key, plain(field), "unknown key; %s", advice)
+			name := keyMeantBy(advice)
+			if read := known[name]; read != nil && !hasKey(resolveAlias(n), name) && !misspelt[name] {
+				misspelt[name] = true
+				d.readMisspelt(func() { read(d, to, value, field) })
+			}
 		}
 	})
+}
+
+// keyMeantBy returns the key of advice that asks for one alone, or "".
+func keyMeantBy(advice string) string {
+	name, _ := strings.CutPrefix(advice, didYouMean)
+	if name, asks := strings.CutSuffix(name, "?"); asks && len(name)+len(didYouMean)+1 == len(advice) {
+		return name
+	}
+	return ""
+}
+
+// readMisspelt reads the value of a misspelt key, which is reported already, as that of the key that is meant, so that no other mistakes
+// follow of its absence. It keeps no mistakes of its own: the value may be another key's.
+func (d *limitsDecoder) readMisspelt(read func()) {
+	problems, unreadable := len(d.problems), d.unreadable
+	read()
+	d.problems, d.unreadable = d.problems[:problems], unreadable
 }
 
 // isOverride reports whether a value has keys of a limit alone.

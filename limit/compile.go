@@ -88,6 +88,7 @@ type compiler struct {
 	overridden   map[[2]string]bool // nil before the first call of overriddenLimits
 	allowing     []*Limit           // nil before the first call of allows
 	notedGroup   bool               // an allow of another group has its note
+	placesSought int                // the texts whose time zone was sought
 	ordinals     map[string]int
 	tied         map[entry]bool // limits already reported as ties with an earlier one
 	// reportedLevels are the numbers of limits, more than maxLevels, that were reported of each plan.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -124,28 +123,4 @@ func (c *compiler) compileCalendar(spec *RuleSpec, l *Limit) {
 	}
 	l.Params.Algorithm = bucket.AlgorithmCalendarWindow
 	l.calendar = bucket.NewCalendar(l.Rate.Calendar, l.Zone)
-}
-
-// readZone reads the time zone of a limit, which is UTC without one.
-func (c *compiler) readZone(spec *RuleSpec) *time.Location {
-	if !spec.Timezone.Set() {
-		return time.UTC
-	}
-	zone, err := time.LoadLocation(spec.Timezone.Value)
-	if err != nil || spec.Timezone.Value == "Local" || spec.Timezone.Value == "" {
-		c.fail(spec.Timezone.Line, "timezone", "%s is not an IANA time zone: %s", Quote(spec.Timezone.Value), zoneFor(spec.Timezone.Value))
-		return time.UTC
-	}
-	return zone
-}
-
-// zoneFor says what to write in the place of a text that is no time zone.
-func zoneFor(text string) string {
-	switch upper := strings.ToUpper(text); {
-	case upper == "UTC" || upper == "GMT" || upper == "Z":
-		return "write UTC"
-	case strings.HasPrefix(upper, "UTC") || strings.HasPrefix(upper, "GMT") || strings.HasPrefix(text, "+") || strings.HasPrefix(text, "-"):
-		return "an offset has no summer time: write the zone of a place, for example Europe/Berlin"
-	}
-	return "for example Europe/Berlin"
 }

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -15,15 +16,15 @@ var otherRate = regexp.MustCompile(`^([0-9]+(?:[,_][0-9]{3})*)(?:\.([0-9]{1,6}))
 
 // otherUnits are the units of periods by their names elsewhere. Milliseconds are converted.
 var otherUnits = map[string]string{
-	"s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s", "m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m",
-	"h": "h", "hr": "h", "hour": "h", "hours": "h", "d": "d", "day": "day", "days": "d", "daily": "day", "month": "month", "months": "month", "monthly": "month",
+	"s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s", "m": "m", "min": "m", "mins": "m", "mn": "m", "minute": "m", "minutes": "m",
+	"h": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h", "d": "d", "day": "day", "days": "d", "daily": "day", "month": "month", "months": "month", "monthly": "month",
 }
 
 // rateForm returns the error for a text that is no rate, with the rate that it means if that is clear.
 func rateForm(text string) error {
 	trimmed := strings.TrimSpace(text)
 	text = strings.ToLower(trimmed)
-	if advice := asPrinted(text); advice != "" {
+	if advice := cmp.Or(asPrinted(text), bytesMeant(text)); advice != "" {
 		return errors.New(advice)
 	}
 	m := otherRate.FindStringSubmatch(text)
