@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -355,4 +356,16 @@ func manyZones(n int) string {
 		server += fmt.Sprintf("limit_req zone=z%d; ", i)
 	}
 	return zones + "server { " + server + "}"
+}
+
+// TestMissingFileOfVariable checks that the error of a file that does not exist names the variable of the environment.
+func TestMissingFileOfVariable(t *testing.T) {
+	var out bytes.Buffer
+	env := &environment{stdin: strings.NewReader(""), stdout: &out, stderr: &out, environ: []string{"OTHER=nope.yaml", "LIMITGATE_LIMITS=nope.yaml"}}
+	if code := execute(t.Context(), env, []string{"serve", "--listen", "127.0.0.1:0", "--admin", ""}); code == 0 {
+		t.Error("serve runs without its limits")
+	}
+	if want := `read limits: there is no file "nope.yaml", by LIMITGATE_LIMITS of the environment`; !strings.Contains(out.String(), want) {
+		t.Errorf("%s, want %s", out.String(), want)
+	}
 }

@@ -62,6 +62,8 @@ func (env *environment) withFlag(err error) string {
 		return strings.Replace(text, plain, "there is no folder "+config.Quote(folder)+" for "+config.Quote(missing.Path), 1)
 	}
 	switch {
+	case name == "" && env.variableOf(missing.Path) != "":
+		return text + ", by " + env.variableOf(missing.Path) + " of the environment"
 	case name == "":
 		return text
 	case near:
@@ -92,6 +94,16 @@ func (env *environment) flagOf(path string) string {
 		}
 		if isFlag(name) && !env.isBoolFlag(name) && (value == path || strings.HasSuffix(value, ":"+path)) {
 			return "--" + strings.TrimLeft(name, "-")
+		}
+	}
+	return ""
+}
+
+// variableOf returns the variable of the environment whose value is a path, or "".
+func (env *environment) variableOf(path string) string {
+	for _, entry := range env.environ {
+		if name, value, _ := strings.Cut(entry, "="); value == path && strings.HasPrefix(name, envPrefix) {
+			return name
 		}
 	}
 	return ""
