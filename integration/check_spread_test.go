@@ -2,8 +2,11 @@ package integration
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/limitgate/limitgate/internal/redistest"
 )
 
 var spreadDenial = regexp.MustCompile(`^denied by exports: 0 of 5 left, retry after (\S+), (\S+) of it to spread callers \(source store\)\n$`)
@@ -36,5 +39,28 @@ func TestCheckNamesSpread(t *testing.T) {
 		if units := wait - spread; err != nil || err2 != nil || spread > 30*time.Second || units > time.Hour || units < time.Hour-time.Minute {
 			t.Errorf("the units are there after %s: %s", units, out)
 		}
+	}
+}
+
+// TestCheckNamesNoSpreadWithoutStore: a limit that fails closed has a short wait while the store does not answer, which is no part of that of
+// a denial from before.
+func TestCheckNamesNoSpreadWithoutStore(t *testing.T) {
+	store := redistest.Start(t)
+	limits := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: exports, by: [tenant], rate: 5/h, on_error: closed}]}}")
+	p := serve(t, limits, "--redis", store.Addr, "--retry-jitter", "30s")
+	check := func() string {
+		out, errs, _ := run(t, nil, "check", "--addr", p.addr, "acme", "-", "-", "5")
+		if errs != "" {
+			t.Error(errs)
+		}
+		return out
+	}
+	check()
+	if out := check(); !spreadDenial.MatchString(out) {
+		t.Fatalf("with the store: %s", out)
+	}
+	store.CLI(t, "CLIENT", "PAUSE", "5000", "ALL")
+	if out := check(); !strings.HasPrefix(out, "denied by exports: 0 of 5 left, retry after ") || !strings.HasSuffix(out, "(source cache)\n") || strings.Contains(out, "spread") {
+		t.Errorf("without the store: %s", out)
 	}
 }

@@ -104,8 +104,13 @@ func explanationOfReply(args []string, reply any) *explanation {
 }
 
 // waitOfReply returns the ms until a limit has the units of the request by a reply of RL.EXPLAIN, or 0 if it has
-// them, is not in the reply or never has them.
+// them, is not in the reply or never has them. It is 0, too, where the store has not decided all: a limit that fails
+// closed then has a short wait of its own.
 func waitOfReply(reply any, id string) int64 {
+	switch fieldText(reply, "source") {
+	case limit.SourcePolicy.String(), limit.SourceBackstop.String():
+		return 0
+	}
 	for _, l := range fieldList(reply, "limits") {
 		if fieldText(l, "id") == id && fieldText(l, "applies") == "1" {
 			wait, _ := strconv.ParseInt(fieldText(l, "wait_ms"), 10, 64)
