@@ -11,11 +11,14 @@ import (
 func TestControlPlaneStart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	for _, row := range []struct{ topic, leases, want string }{
-		{s.topic + "-other", "leases", "--topic: "},
-		{s.topic, "nolease", "--leases: take lease in nolease: "},
+	s.push(tableLimits(t, "acme: {plan: gold}"), "ann")
+	for _, row := range []struct{ table, topic, leases, want string }{
+		{"limits", s.topic + "-other", "leases", "--topic: "},
+		{"limits", s.topic, "nolease", "--leases: take lease in nolease: "},
+		{"leases", s.topic, "limits", "--table leases has no limits, and --leases limits has some: write --table limits --leases leases\n"},
+		{"none", s.topic, "limits", "open stream of none: "},
 	} {
-		stdout, stderr, code := runCommand(t, nil, s.command("controlplane", "--table", "limits", "--topic", row.topic, "--leases", row.leases))
+		stdout, stderr, code := runCommand(t, nil, s.command("controlplane", "--table", row.table, "--topic", row.topic, "--leases", row.leases))
 		if code != 1 || !strings.Contains(stderr, row.want) || strings.Contains(stderr, "reading changes") {
 			t.Errorf("exit %d: %s%s, without %q", code, stdout, stderr, row.want)
 		}

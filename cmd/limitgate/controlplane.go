@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"github.com/limitgate/limitgate/controlplane/appconfig"
 	"github.com/limitgate/limitgate/controlplane/audit"
 	"github.com/limitgate/limitgate/controlplane/dynamo"
+	"github.com/limitgate/limitgate/controlplane/table"
 	"github.com/limitgate/limitgate/internal/adminserver"
 	"github.com/limitgate/limitgate/internal/awsclient"
 	"github.com/limitgate/limitgate/internal/proxy"
@@ -144,13 +146,21 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	if p.aws, err = awsclient.Load(ctx); err != nil {
 		return nil, err
 	}
+	p.limits = dynamo.NewTable(p.aws, o.table)
 	if p.stream, err = dynamo.OpenStream(ctx, p.aws, o.table); err != nil {
+		if swapped := p.swapped(ctx); swapped != nil {
+			err = swapped
+		}
 		return nil, err
 	}
-	p.limits = dynamo.NewTable(p.aws, o.table)
 	items, err := p.limits.Scan(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if !hasLimits(items) {
+		if err := p.swapped(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if other := otherKey(items); other != "" {
 		return nil, fmt.Errorf("--table: %s has no limits and other items, such as %s: name the table of limits, which is not that of --leases", o.table, config.Quote(other))
@@ -186,6 +196,21 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 	}
 	log.Info("control plane started", "table", o.table, "topic", o.topic, "leases", o.leases, "audit", o.bucket, "cells", o.cells)
 	return p, nil
+}
+
+// hasLimits reports whether the items of a table are those of limits, among others.
+func hasLimits(items []table.Item) bool {
+	return slices.ContainsFunc(items, func(i table.Item) bool { return table.IsKey(i.Key) })
+}
+
+// swapped returns an error if the table of --leases has limits and that of --table has none. It is nil, too, where one cannot be read.
+func (p *plane) swapped(ctx context.Context) error {
+	limits, err := p.limits.Scan(ctx)
+	leases, err2 := dynamo.NewTable(p.aws, p.options.leases).Scan(ctx)
+	if err != nil || err2 != nil || hasLimits(limits) || !hasLimits(leases) {
+		return nil
+	}
+	return fmt.Errorf("--table %s has no limits, and --leases %s has some: write --table %[2]s --leases %[1]s", table.Printable(p.options.table), table.Printable(p.options.leases))
 }
 
 func (p *plane) addRelay(ctx context.Context) {
