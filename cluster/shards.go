@@ -25,6 +25,13 @@ type Shard struct {
 	Ping error
 }
 
+// PingDiffers reports whether the ping failed for another reason than the call before it, such as a node that is back and demands a password.
+// A ping without a reply in time says nothing new.
+func (sh *Shard) PingDiffers() bool {
+	kind := kindOf(sh.Ping)
+	return kind != kindOf(sh.Err) && kind != KindTimeout
+}
+
 // Shards returns the state of every master, sorted by address.
 func (s *Store) Shards() []Shard {
 	var all []Shard

@@ -81,12 +81,13 @@ func (p *Proxy) shards() []commands.Shard {
 	return all
 }
 
-// describeShard describes a master. The error of its ping counts if no call has failed.
+// describeShard describes a master. The error of its ping counts if no call has failed, or if the last one failed for another reason.
 func describeShard(sh cluster.Shard, now time.Time) commands.Shard {
 	c := commands.Shard{Addr: sh.Addr, Breaker: sh.State.String()}
 	if sh.Err != nil {
 		c.Error, c.Failing = cluster.Describe(sh.Err), max(0, now.Sub(sh.Since))
-	} else if sh.Ping != nil {
+	}
+	if sh.Ping != nil && (sh.Err == nil || sh.PingDiffers()) {
 		c.Error = "ping: " + cluster.Describe(sh.Ping)
 	}
 	if !sh.Probe.IsZero() {
