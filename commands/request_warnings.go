@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,22 +63,46 @@ func RequestWarnings(req *limit.Request, set *limit.Set, mayUse func(tenant stri
 	return append(warnings, lackingWarnings(req, set)...)
 }
 
-// lackingWarnings returns a sentence for each dimension, or the slot, for want of which no limit applies to a request.
+// lackingWarnings returns a sentence for each dimension, or the slot, for want of which no limit applies to a request. Limits that lack
+// fewer come first, and one that lacks those of another and more is not named.
 func lackingWarnings(req *limit.Request, set *limit.Set) (warnings []string) {
 	unmet, _ := set.Unmet(req)
-	var dims []string
-	for _, u := range unmet {
-		if slices.Contains(dims, u.Dim) || len(dims) == maxLacking {
+	lacks := make([][]string, len(unmet))
+	order := make([]int, len(unmet))
+	for i, u := range unmet {
+		if order[i] = i; u.Dim != "" {
+			lacks[i] = u.Limit.LacksAll(req)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(max(1, len(lacks[a])), max(1, len(lacks[b]))) })
+	var named [][]string
+	for _, i := range order {
+		if len(named) == maxLacking {
+			break
+		}
+		if slices.ContainsFunc(named, func(fewer []string) bool { return containsAll(lacks[i], fewer) }) {
 			continue
 		}
-		dims = append(dims, u.Dim)
-		text := fmt.Sprintf("no limit applies: the request has no %s, which limit %s needs", dimText(u.Dim), u.Limit.ID)
-		if u.Dim == "" {
-			text = fmt.Sprintf("no limit applies: limit %s counts slots, which only RL.ACQUIRE takes", u.Limit.ID)
+		named = append(named, lacks[i])
+		if len(lacks[i]) == 0 {
+			warnings = append(warnings, fmt.Sprintf("no limit applies: limit %s counts slots, which only RL.ACQUIRE takes", unmet[i].Limit.ID))
+			continue
 		}
-		warnings = append(warnings, text)
+		var dims []string
+		for _, dim := range lacks[i] {
+			dims = append(dims, dimText(dim))
+		}
+		warnings = append(warnings, fmt.Sprintf("no limit applies: the request has no %s, which limit %s needs", strings.Join(dims, " and no "), unmet[i].Limit.ID))
 	}
 	return warnings
+}
+
+// containsAll reports whether all has each of some, and some is not empty unless all is.
+func containsAll(all, some []string) bool {
+	if len(some) == 0 {
+		return len(all) == 0
+	}
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
 // dimText names a dimension, or a chain of them, as a command has it.

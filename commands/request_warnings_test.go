@@ -26,6 +26,7 @@ func TestRequestWarnings(t *testing.T) {
 	files["hosts"] = head + "    - {id: api, by: [tenant], when: {host: api.example.com}, rate: 1/s}\n    - {id: www, by: [tenant], when: {host: \"www.*\"}, rate: 1/s}\n" + tenants
 	files["kinds"] = head + "    - {id: order, by: [tenant], when: {kind: order}, rate: 1/s}\n    - {id: shop, by: [tenant], when: {http_host: shop}, rate: 1/s}\n    - {id: all, by: [tenant], rate: 9/s}\n" + tenants
 	files["slots"] = head + "    - {id: k, by: [tenant], algorithm: concurrency, slots: 2}\n    - {id: off, by: [tenant], group: g, when: {ip: 10.0.0.0/8}, action: allow}\n" + tenants
+	files["paths"] = head + "    - {id: login, by: [tenant, host, ip], when: {path: /login}, rate: 1/s}\n    - {id: host, by: [tenant, host, ip], rate: 9/s}\n    - {id: key, by: [tenant, key, zone], group: g, rate: 9/s}\n" + tenants
 	lacks := func(dim, id string) string {
 		return "no limit applies: the request has no " + dim + ", which limit " + id + " needs"
 	}
@@ -63,6 +64,8 @@ func TestRequestWarnings(t *testing.T) {
 		{"values", "acme - - 1 DIM user bob", nil},
 		{"values", "acme - -", []string{lacks("DIM user", "user")}},
 		{"slots", "acme - -", []string{"no limit applies: limit k counts slots, which only RL.ACQUIRE takes"}},
+		{"paths", "acme - 192.0.2.1", []string{lacks("DIM host", "host"), lacks("DIM key and no DIM zone", "key")}},
+		{"paths", "acme - -", []string{lacks("DIM host and no ip", "host"), lacks("DIM key and no DIM zone", "key")}},
 		{"default", "acme - 192.0.2.1", []string{lacks("op", "op")}},
 		{"default", "acme 192.0.2.1 -", []string{commands.AddressAsOpText}},
 	} {

@@ -82,6 +82,26 @@ func (l *Limit) Lacks(req *Request) (dim string) {
 	return d.text
 }
 
+// LacksAll returns all dimensions, and chains of them, that a request lacks of which Lacks names one.
+func (l *Limit) LacksAll(req *Request) (dims []string) {
+	add := func(dim string) {
+		if !slices.Contains(dims, dim) {
+			dims = append(dims, dim)
+		}
+	}
+	for i := range l.when {
+		if c := &l.when[i]; !c.holds(req) {
+			add(c.name)
+		}
+	}
+	for i := range l.by {
+		if _, _, ok := l.by[i].pick(req); !ok && l.Missing == MissingPass {
+			add(l.by[i].text)
+		}
+	}
+	return dims
+}
+
 // LacksSlot reports whether l counts slots, and would apply to a request if that held one.
 func (l *Limit) LacksSlot(req *Request) bool {
 	return l.slots && req.Hold != HoldSlot && l.applies(req)

@@ -76,7 +76,7 @@ func putBack(entries []audit.Entry, now table.Item) (*audit.Entry, error) {
 	}
 	switch {
 	case e.Before == nil || e.Before.Deleted:
-		return nil, fmt.Errorf("%s did not exist before it was written by hand, so nothing was reverted", e.Key)
+		return nil, fmt.Errorf("%s did not exist before it was written by hand, so nothing was reverted: proxies do not use it until limitgate limits push writes it, from a file that has it", e.Key)
 	case restored == 0 || now.Version < restored || now.Version == restored && now.Actor != controlplane.Actor:
 		return nil, fmt.Errorf("%s was written by hand, and is not reverted yet: try again when the control plane has done that", e.Key)
 	case now.Version > restored: // the audit is behind the table

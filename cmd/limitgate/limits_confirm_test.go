@@ -33,8 +33,8 @@ func TestPutBack(t *testing.T) {
 		"not yet":                  {[]*table.Item{nil, v1, edited}, nil, "TENANT#a was written by hand, and is not reverted yet"},
 		"not yet again":            {[]*table.Item{nil, v1, edited, back2, again}, nil, "TENANT#a was written by hand, and is not reverted yet"},
 		"deleted just now":         {[]*table.Item{nil, v1, edited, back2}, &table.Item{}, "TENANT#a was written by hand, and is not reverted yet"},
-		"made by hand":             {[]*table.Item{nil, bare}, nil, "TENANT#a did not exist before it was written by hand, so nothing was reverted"},
-		"made again by hand":       {[]*table.Item{nil, v1, gone, bare}, nil, "TENANT#a did not exist before it was written by hand, so nothing was reverted"},
+		"made by hand":             {[]*table.Item{nil, bare}, nil, "TENANT#a did not exist before it was written by hand, so nothing was reverted: proxies do not use it until limitgate limits push writes it, from a file that has it"},
+		"made again by hand":       {[]*table.Item{nil, v1, gone, bare}, nil, "TENANT#a did not exist before it was written by hand, so nothing was reverted: proxies do not use it until limitgate limits push writes it, from a file that has it"},
 	} {
 		now := row.now
 		if now == nil {

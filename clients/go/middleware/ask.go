@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -71,12 +72,18 @@ func (o overRedis) commit(ctx context.Context, id string, actual int64) error {
 	return callError(o.client.Do(ctx, "RL.COMMIT", id, actual).Err())
 }
 
+// ofRedis matches the reply of a Redis to commands that it does not have.
+var ofRedis = regexp.MustCompile("(?i)^(ERR )?unknown command ['`]?RL\\.")
+
 // callError marks an error reply. A proxy that has as many clients as it takes cannot be reached.
 func callError(err error) error {
 	if redis.HasErrorPrefix(err, "max number of clients") || redis.HasErrorPrefix(err, "ERR max number of clients") {
 		return err
 	}
 	if reply := redis.Error(nil); errors.As(err, &reply) {
+		if ofRedis.MatchString(reply.Error()) {
+			return fmt.Errorf("%w: the server is a Redis, and no limitgate: give a client that is connected to the address of limitgate serve --listen: %w", ErrCall, err)
+		}
 		return fmt.Errorf("%w: %w", ErrCall, err)
 	}
 	return err

@@ -260,3 +260,27 @@ func TestRetry(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// ofRedisClient answers as a Redis does, which has no RL.CHECK.
+type ofRedisClient struct{}
+
+func (ofRedisClient) Do(ctx context.Context, args ...any) *redis.Cmd {
+	cmd := redis.NewCmd(ctx, args...)
+	cmd.SetErr(replyError(fmt.Sprintf("ERR unknown command '%s', with args beginning with: 'acme' ", args[0])))
+	return cmd
+}
+
+// replyError is an error reply.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+func (replyError) RedisError()     {}
+
+// TestRedisInPlaceOfLimitgate: a client of the wrong server is a mistake, which has a sentence.
+func TestRedisInPlaceOfLimitgate(t *testing.T) {
+	var got error
+	s := wrapped(t, Options{Client: ofRedisClient{}, Tenant: tenantOf("acme"), OnError: func(_ *http.Request, err error) { got = err }}, func(http.ResponseWriter, *http.Request) {})
+	if a, _ := get(t, s.URL+"/items/1"); a.StatusCode != http.StatusInternalServerError || !errors.Is(got, ErrCall) || !strings.Contains(got.Error(), "the server is a Redis, and no limitgate: ") {
+		t.Errorf("%d, %v", a.StatusCode, got)
+	}
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from contextlib import contextmanager
 from typing import Any, Iterator, List, Union
 
@@ -18,6 +19,12 @@ MISTAKES = (
     exceptions.AuthenticationError,
     exceptions.AuthorizationError,
     exceptions.DataError,
+)
+# The reply of a Redis to commands that it does not have.
+_OF_REDIS = re.compile(r"(ERR )?unknown command ['`]?RL\.", re.IGNORECASE)
+NO_LIMITGATE = (
+    "the server is a Redis, and no limitgate: give a client that is connected to the address of "
+    "limitgate serve --listen"
 )
 # A client of a cluster raises RedisClusterException when it reaches no node.
 UNREACHABLE = (
@@ -104,6 +111,8 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except MISTAKES as err:
+        if _OF_REDIS.match(str(err)):
+            raise DecisionError(NO_LIMITGATE) from err
         raise DecisionError(str(err)) from err
     except UNREACHABLE as err:
         raise Unavailable(f"Limitgate does not answer: {str(err) or type(err).__name__}") from err

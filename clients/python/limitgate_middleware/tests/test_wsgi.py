@@ -192,6 +192,16 @@ class WSGITest(unittest.TestCase):
         with self.assertRaises(DecisionError):
             self.call(LimitWSGI(hello, url=wrong, tenant="a"))
 
+    def test_a_redis_in_the_place_of_limitgate_is_an_error(self) -> None:
+        class Client:
+            """A client whose server has no RL.CHECK."""
+
+            def execute_command(self, *words: Any) -> None:
+                raise redis.ResponseError(f"unknown command '{words[0]}', with args beginning with: 'a' ")
+
+        with self.assertRaisesRegex(DecisionError, "the server is a Redis, and no limitgate"):
+            self.call(LimitWSGI(hello, client=Client(), tenant="a"))
+
     def test_without_limitgate(self) -> None:
         silent = silent_port(self)
         ways: List[Any] = [{"url": f"http://127.0.0.1:{port}", "timeout": 0.1} for port in (silent, closed_port())]

@@ -132,6 +132,12 @@ class LimitTest < MiddlewareTest
     assert_raises(Limitgate::Rack::DecisionError) { get(limit(client: client, tenant: "a")) }
   end
 
+  def test_a_redis_in_the_place_of_limitgate_is_a_mistake
+    client = ->(*) { raise Redis::CommandError, "ERR unknown command 'RL.CHECK', with args beginning with: 'a'" }
+    error = assert_raises(Limitgate::Rack::DecisionError) { get(limit(client: client, tenant: "a")) }
+    assert_match(/the server is a Redis, and no limitgate/, error.message)
+  end
+
   def test_a_client_for_one_thread_is_refused
     skip "redis-client is not installed" unless defined?(RedisClient)
     assert_match(/new_pool/, assert_raises(ArgumentError) { limit(tenant: "a", client: RedisClient.new) }.message)

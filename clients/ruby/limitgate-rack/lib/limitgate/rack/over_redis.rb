@@ -9,6 +9,11 @@ module Limitgate
       # library is required.
       ERROR_REPLIES = ["Redis::CommandError", "RedisClient::CommandError"].freeze
 
+      # OF_REDIS matches the reply of a Redis to commands that it does not have.
+      OF_REDIS = /\A(ERR )?unknown command ['`]?RL\./i
+      NO_LIMITGATE = "the server is a Redis, and no limitgate: give a client that is connected to " \
+                     "the address of limitgate serve --listen"
+
       def initialize(client)
         # Two threads that use a RedisClient at once can get the replies of each other.
         if client.class.name == "RedisClient"
@@ -43,6 +48,7 @@ module Limitgate
       def call(*words)
         @client.call(*words)
       rescue StandardError => e
+        raise DecisionError, NO_LIMITGATE if OF_REDIS.match?(e.message)
         raise DecisionError, e.message if error_reply?(e)
 
         raise
