@@ -37,7 +37,7 @@ function overRedis(client, timeout) {
   const send = sender(client)
   const at = addressOf(client)
   watch(client)
-  const ask = (words) => within(timeout, at, send(words.map(String)).catch((err) => rethrow(err, at)))
+  const ask = (words) => within(timeout, at, send(words.map(String)).catch((err) => rethrow(err, at, client)))
     .catch((err) => { throw refusalOf(client, at) ?? err })
   const subject = (r) => [r.tenant, r.op || '-', r.ip || '-']
   const dims = (r) => Object.entries(r.dims ?? {}).flatMap(([name, value]) => ['DIM', name, value])
@@ -70,8 +70,15 @@ function addressOf(client) {
 
 // rethrow tells error replies, which have a code word in front, from broken connections. A proxy that
 // has as many clients as it takes cannot be reached.
-function rethrow(err, at) {
+function rethrow(err, at, client) {
+  const refusal = refusalOf(client, at)
+  if (refusal) throw refusal
   const message = err?.message ?? ''
+  if (/^Stream isn't writeable|^The client is (?:closed|offline)/.test(message)) {
+    const last = lastErrors.get(client)
+    const reason = last ? `: ${last.message || last.code}` : ' yet, or no more: is that the address of limitgate serve --listen?'
+    throw new Error(`the client has no connection to Limitgate${at}${reason}`, { cause: err })
+  }
   if (/^ERR unknown command ['`]?[RC]L\./i.test(message)) throw new DecisionError(`the server${at} is a Redis, and no limitgate: give a client that is connected to the address of limitgate serve --listen`)
   if (/^(ERR(?! max number of clients)|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(message)) throw new DecisionError(message)
   const verb = /^[A-Z]+ /.test(message) ? 'answers' : 'does not answer'
@@ -149,4 +156,4 @@ function within(ms, at, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
-module.exports = { asker, sender, addressOf, rethrow, watch, refusalOf, DecisionError }
+module.exports = { asker, sender, addressOf, rethrow, watch, DecisionError }

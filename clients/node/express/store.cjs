@@ -2,7 +2,7 @@
 // A store for express-rate-limit: its counters are limits of Limitgate that come with each call,
 // so no limits file is needed.
 
-const { sender, addressOf, rethrow, watch, refusalOf, DecisionError } = require('./ask.cjs')
+const { sender, addressOf, rethrow, watch, DecisionError } = require('./ask.cjs')
 
 // LimitgateStore keeps windowMs and limit of the middleware as a bucket of limit units that fills
 // up within windowMs. A client that has used them up comes back when a unit is there, not at the
@@ -21,7 +21,7 @@ class LimitgateStore {
     watch(client)
     this.prefix = prefix
     this.localKeys = false
-    this.send = (...words) => send(words).catch((err) => explain(refusalOf(client, at) ?? err, at))
+    this.send = (...words) => send(words).catch((err) => explain(err, at, client))
   }
 
   // init receives the options of the middleware.
@@ -56,10 +56,9 @@ class LimitgateStore {
 }
 
 // explain rejects with what failed, and with the option of express-rate-limit that decides then.
-function explain(err, at) {
-  if (err instanceof DecisionError) throw err
+function explain(err, at, client) {
   try {
-    rethrow(err, at)
+    rethrow(err, at, client)
   } catch (told) {
     if (!(told instanceof DecisionError)) told.message += '; passOnStoreError: true admits requests meanwhile'
     throw told

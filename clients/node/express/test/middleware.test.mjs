@@ -135,6 +135,17 @@ test('a password that is refused is a mistake, until the connection is there', a
   }
 })
 
+test('a client of another port of limitgate', async (t) => {
+  const client = new Redis(new URL(url).port, { maxRetriesPerRequest: 0, enableOfflineQueue: false })
+  client.on('error', () => {})
+  t.after(() => client.disconnect())
+  await once(client, 'close')
+  const errors = []
+  const ask = limit({ client, tenant: 'acme', onError: (err) => errors.push(err.message) })
+  assert.equal(await new Promise((resolve) => ask({ method: 'GET', path: '/', socket: {} }, {}, resolve)), undefined)
+  assert.deepEqual(errors, [`the client has no connection to Limitgate at localhost:${new URL(url).port} yet, or no more: is that the address of limitgate serve --listen?`])
+})
+
 test('Express without Limitgate', async (t) => {
   // A server that accepts and never answers.
   const silent = net.createServer((socket) => socket.on('error', () => {}))
@@ -149,13 +160,14 @@ test('Express without Limitgate', async (t) => {
   const closedPort = closed.address().port
   const closedURL = `http://127.0.0.1:${closedPort}`
   await new Promise((resolve) => closed.close(resolve))
-  const closedClient = new Redis({ host: '127.0.0.1', port: closedPort, maxRetriesPerRequest: 0, enableOfflineQueue: false })
-  closedClient.on('error', () => {})
+  const closedClient = new Redis({ host: '127.0.0.1', port: closedPort, maxRetriesPerRequest: 0, enableOfflineQueue: false, lazyConnect: true })
+  limit({ client: closedClient, tenant: 'acme' }) // which keeps the last error
+  await assert.rejects(closedClient.connect())
   t.after(() => closedClient.disconnect())
   const silentURL = `http://127.0.0.1:${silent.address().port}`
   for (const [how, want] of [
     [{ client }, `Limitgate at 127.0.0.1:${silent.address().port} did not answer within 100 ms`],
-    [{ client: closedClient }, `Limitgate at 127.0.0.1:${closedPort} does not answer: Stream isn't writeable and enableOfflineQueue options is false`],
+    [{ client: closedClient }, `the client has no connection to Limitgate at 127.0.0.1:${closedPort}: connect ECONNREFUSED 127.0.0.1:${closedPort}`],
     [{ url: closedURL }, `Limitgate at ${closedURL} does not answer: connect ECONNREFUSED ${closedURL.slice('http://'.length)}`],
     [{ url: silentURL }, `Limitgate at ${silentURL} did not answer within 100 ms`],
   ]) {
@@ -347,7 +359,7 @@ test('the store of express-rate-limit without a Limitgate', async (t) => {
     const text = await answer.text()
     assert.equal(answer.status, status, text)
     if (status === 500) {
-      assert.ok(text.startsWith(`Limitgate at 127.0.0.1:${closedPort} does not answer: `), text)
+      assert.ok(text.startsWith(`the client has no connection to Limitgate at 127.0.0.1:${closedPort} yet`), text)
       assert.ok(text.endsWith('; passOnStoreError: true admits requests meanwhile'), text)
     }
   }
