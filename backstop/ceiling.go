@@ -42,8 +42,8 @@ func CeilingAdvice(fits limit.TotalRate, proxies int) string {
 	if fits.Units == 1 {
 		units = "1 unit"
 	}
-	if fits.Units < 10 {
-		units += " (rounded up)" // a rate by the hour may be far less
+	if fits.Rounded {
+		units += " (rounded up)"
 	}
 	return fmt.Sprintf("%s; set it to %s: %s a second is what %s", CeilingOff, number, units, fits.Why)
 }

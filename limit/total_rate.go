@@ -11,6 +11,8 @@ type TotalRate struct {
 	// Units is the units a second for all proxies together, rounded up; 0 if no limit
 	// bounds the rate of one tenant.
 	Units int64
+	// Rounded reports that the rate is below Units.
+	Rounded bool
 	// OneTenant reports that Units are those of one tenant, as how many there are is not known.
 	OneTenant bool
 	// Why is what that number is enough for, as a clause for people that follows "what"; without a
@@ -27,7 +29,7 @@ type TotalRate struct {
 func (s *Set) TotalRate() TotalRate {
 	unbound := func(r *ruleset) bool { return r.bound(false).id == "" } // a plan may allow what all tenants share
 	if all := s.defaultPlan.bound(false); all.id != "" && !slices.ContainsFunc(s.rulesets(), unbound) {
-		return TotalRate{roundUp(all.rate), false, fmt.Sprintf("limit %s admits of all tenants, which it counts in one bucket", all.id)}
+		return totalRate(all.rate, false, fmt.Sprintf("limit %s admits of all tenants, which it counts in one bucket", all.id))
 	}
 	var largest groupRate
 	plan := ""
@@ -58,7 +60,7 @@ func (s *Set) TotalRate() TotalRate {
 	if largest.replaced {
 		why += "; limits that replace one of these come on top"
 	}
-	return TotalRate{roundUp(largest.rate), !held, why}
+	return totalRate(largest.rate, !held, why)
 }
 
 // whyNoRate returns the reason why no plan bounds the rate of a tenant.
@@ -169,5 +171,9 @@ func (g *group) bound(byTenant bool, replaced map[string]bool) (sum groupRate) {
 	return sum
 }
 
-// roundUp returns the next whole number, with a tolerance for rounding errors of the sum.
-func roundUp(rate float64) int64 { return int64(math.Ceil(rate - 1e-6)) }
+// totalRate returns a rate in whole units, rounded up, with a tolerance for rounding errors of a sum.
+func totalRate(rate float64, oneTenant bool, why string) TotalRate {
+	const tolerance = 1e-6
+	units := math.Ceil(rate - tolerance)
+	return TotalRate{Units: int64(units), Rounded: units-rate > tolerance, OneTenant: oneTenant, Why: why}
+}

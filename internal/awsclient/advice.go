@@ -40,7 +40,7 @@ const (
 	adviceNetwork = "AWS does not answer: check the network, HTTPS_PROXY, and AWS_ENDPOINT_URL if it is set"
 	adviceClosed  = "the server closes the connection without an answer: check AWS_ENDPOINT_URL, if it is set, and HTTPS_PROXY"
 	adviceTLS     = "the server does not speak TLS: write http:// in AWS_ENDPOINT_URL, or the port that does"
-	adviceAnswer  = "the answer is not one of %s at AWS: check AWS_ENDPOINT_URL and %s, if they are set, and HTTPS_PROXY; the server there may not have this service"
+	adviceAnswer  = "the answer is not one of %s at AWS: check AWS_ENDPOINT_URL and %s, if they are set, and HTTPS_PROXY; the server there may not have this service, or the region that AWS_REGION or AWS_DEFAULT_REGION names"
 	adviceNone    = "no usable credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
 

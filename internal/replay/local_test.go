@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,21 @@ func TestRefusals(t *testing.T) {
 		}
 		if found := strings.Contains(strings.Join(r.Warnings, "\n"), "for want of"); want == "" && found || want != "" && !slices.Contains(r.Warnings, want) {
 			t.Errorf("%s: %q", limits, r.Warnings)
+		}
+	}
+}
+
+// TestRefusalsOfMany: a report names some limits that refuse requests for want of a dimension, and counts the others.
+func TestRefusalsOfMany(t *testing.T) {
+	for n, want := range map[int]string{8: "", 9: "requests also lack a dimension of 1 more limit with missing: deny", 12: "requests also lack a dimension of 4 more limits with missing: deny"} {
+		all := refusals{}
+		for i := range n {
+			id := fmt.Sprint("l", i)
+			all[[2]string{"p", id}] = &refused{limit: &limit.Limit{ID: id, Plan: "p", Ordinal: i}, would: 60}
+		}
+		got := all.warnings(60)
+		if len(got) != min(n, 8)+min(len(want), 1) || want != "" && got[len(got)-1] != want {
+			t.Errorf("%d limits: %q", n, got)
 		}
 	}
 }

@@ -55,12 +55,7 @@ func (r refusals) warnings(requests int64) (all []string) {
 	of := slices.SortedFunc(maps.Values(r), func(a, b *refused) int {
 		return cmp.Or(cmp.Compare(b.denied+b.would, a.denied+a.would), cmp.Compare(a.limit.Ordinal, b.limit.Ordinal), strings.Compare(a.limit.Plan, b.limit.Plan))
 	})
-	var rest int64
-	for i, one := range of {
-		if i >= mostNamed {
-			rest += one.denied + one.would
-			continue
-		}
+	for _, one := range of[:min(len(of), mostNamed)] {
 		dims := slices.DeleteFunc(one.limit.Level(), func(name string) bool { return name == "tenant" })
 		lack := fmt.Sprintf("for want of %s, without which %s denies (missing: deny)", strings.Join(dims, " or "), r.name(one.limit))
 		if one.denied > 0 {
@@ -70,8 +65,11 @@ func (r refusals) warnings(requests int64) (all []string) {
 			all = append(all, fmt.Sprintf("%d of %d would be denied %s, if it were enforced", one.would, requests, lack))
 		}
 	}
-	if rest > 0 {
-		all = append(all, fmt.Sprintf("%d more were or would be denied so by %d other limits with missing: deny", rest, len(of)-mostNamed))
+	switch rest := len(of) - mostNamed; {
+	case rest == 1:
+		all = append(all, "requests also lack a dimension of 1 more limit with missing: deny")
+	case rest > 1:
+		all = append(all, fmt.Sprintf("requests also lack a dimension of %d more limits with missing: deny", rest))
 	}
 	return all
 }
