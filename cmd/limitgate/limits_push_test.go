@@ -97,7 +97,7 @@ func TestTableOfLeases(t *testing.T) {
 	}
 	const want = `leases has no limits and other items, such as "digest:all": name the table of limits, which is not that of --leases`
 	for _, args := range [][]string{
-		{"controlplane", "--table", "leases", "--leases", "limits", "--topic", "arn:aws:sns:eu-central-1:123456789012:limits"},
+		{"controlplane", "--table", "leases", "--leases", "other", "--topic", "arn:aws:sns:eu-central-1:123456789012:limits"},
 		{"limits", "pull", "dynamodb://leases"},
 		{"limits", "diff", writeLimits(t, freePlan), "dynamodb://leases"},
 		{"limits", "push", "--yes", "--actor", "ann", writeLimits(t, freePlan), "dynamodb://leases"},
