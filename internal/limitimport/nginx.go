@@ -87,7 +87,7 @@ type limitRequest struct {
 	delays  bool
 	context *nginxContext
 	server  *server // nil outside of a server
-	unknown string  // the last word that is not known, or ""
+	unknown string  // the first word that is not known, or ""
 	mistake string  // or ""
 	line    int
 	said    []string // the remarks on it; if it is not imported the last one alone, which is the reason

@@ -1,6 +1,7 @@
 package limitimport
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -149,11 +150,16 @@ func (n *nginx) answers(line int) {
 	}
 }
 
+// mostOptionMistakes bounds the options of one limit_req whose values are mistakes in a remark.
+const mostOptionMistakes = 4
+
+const requestOptions = ": limit_req takes zone=NAME, burst=N, nodelay and delay=N"
+
 // request reads limit_req zone=NAME [burst=NUMBER] [nodelay | delay=NUMBER].
 func (n *nginx) request(words []nginxWord) {
 	r := limitRequest{line: words[0].line, delays: true, server: n.server, context: n.context}
 	n.context.limits++
-	var mistakes []string
+	var mistakes, unknown []string
 	for _, w := range words[1:] {
 		mistake := ""
 		switch option, value, _ := strings.Cut(w.text, "="); option {
@@ -166,14 +172,19 @@ func (n *nginx) request(words []nginxWord) {
 		case "delay":
 			_, mistake = nginxNumber(w.text, value)
 		default:
-			r.unknown = w.text
+			r.unknown = cmp.Or(r.unknown, w.text)
+			unknown = append(unknown, limit.Shorten(w.text))
 		}
-		if mistake != "" {
+		if mistake != "" && len(mistakes) < mostOptionMistakes {
 			mistakes = append(mistakes, mistake)
 		}
 	}
-	if r.unknown != "" { // last, as the word that is meant stands behind it
-		mistakes = append(mistakes, limit.Shorten(r.unknown)+" is not known: limit_req takes zone=NAME, burst=N, nodelay and delay=N")
+	switch len(unknown) { // last, as the word that is meant stands behind it
+	case 0:
+	case 1:
+		mistakes = append(mistakes, unknown[0]+" is not known"+requestOptions)
+	default:
+		mistakes = append(mistakes, named(unknown)+" are not known"+requestOptions)
 	}
 	switch name := n.context.name; {
 	case name != "" && name != "http" && name != "server" && name != "location":
