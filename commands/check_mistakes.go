@@ -3,7 +3,6 @@ package commands
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -86,10 +85,14 @@ func orQuoted(tenant, op, ip []byte) string {
 // Dims reports that dimensions stand before it.
 func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	word := words[0]
-	errReply = "ERR invalid option '" + quote(word) + "': "
-	if text := joinedOption(words); text != "" {
-		return errReply + text
+	if named, text := o.joined(words); text != "" {
+		return "ERR invalid option '" + named + "': " + text
 	}
+	name, _, _ := bytes.Cut(word, []byte("="))
+	if equalFold(name, "BYPASS") {
+		word = name // without the token
+	}
+	errReply = "ERR invalid option '" + quote(word) + "': "
 	if o&optionTTL == 0 && equalFold(word, "COST") { // RL.RESERVE has an estimate, and RL.ACQUIRE no cost
 		return errReply + "the cost stands behind the ip, without a name"
 	}
@@ -101,10 +104,9 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 			return errReply + "TTL is in milliseconds; did you mean TTL " + quote(words[1]) + "000?"
 		}
 	}
-	if o&optionTTL == 0 && equalFold(word, "TTL") {
+	if o&optionTTL == 0 && equalFold(name, "TTL") {
 		return errReply + "RL.RESERVE and RL.ACQUIRE take it, for what they hold"
 	}
-	name, _, _ := bytes.Cut(word, []byte("="))
 	isCost := equalFold(name, "COST") || equalFold(name, "ESTIMATE")
 	if o&optionTTL != 0 && (len(word) > 0 && looksNumeric(word) || isCost) {
 		return errReply + "RL.ACQUIRE has no cost, as it takes one slot, and the estimate of RL.RESERVE stands once, behind the ip and without a name"
@@ -115,7 +117,7 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	if text := unnamed(word); text != "" {
 		return errReply + text
 	}
-	if advice := orBlank([][]byte{word}); advice != "" {
+	if advice := orBlank([][]byte{word}); advice != "" && !isOption(name) {
 		return errReply + "a dimension has DIM in front" + advice
 	}
 	if dims {
@@ -123,7 +125,7 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	}
 	errReply += "the options here are DIM name value"
 	names := []string{"DIM"}
-	for i, name := range [...]string{"ID id", "HEADERS", "TTL ms", "BYPASS token", "LIMIT id"} {
+	for i, name := range optionNames {
 		if o&(1<<i) != 0 {
 			errReply += ", " + name
 			first, _, _ := strings.Cut(name, " ")
@@ -135,30 +137,6 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 		meant = "; did you mean DIM " + quote(word) + " " + quote(words[1]) + "?"
 	}
 	return errReply + meant
-}
-
-// joinedOption returns how to write an option that is joined to its value, as in ID=7 and DIM:user, or that has dashes, or "".
-func joinedOption(words [][]byte) string {
-	word := string(bytes.TrimLeft(words[0], "-"))
-	name, value, joined := strings.Cut(word, "=")
-	if !joined {
-		name, value, joined = strings.Cut(word, ":")
-	}
-	name = strings.ToUpper(name)
-	switch {
-	case !slices.Contains([]string{"DIM", "ID", "TTL", "BYPASS", "LIMIT", "HEADERS"}, name) || !joined && len(word) == len(words[0]):
-		return ""
-	case name == "BYPASS" && joined: // with a secret
-		return "a blank stands between an option and its value: write BYPASS token"
-	case name == "HEADERS":
-		return "it has no value: write HEADERS"
-	case !joined:
-		return "options have no dashes: write " + name
-	case name == "DIM" && len(words) > 1 && !strings.Contains(value, "="):
-		return "a blank stands between an option and its value: write DIM " + quote([]byte(value)) + " " + quote(words[1])
-	}
-	dimension, of, _ := strings.Cut(value, "=")
-	return "a blank stands between an option and its value: write " + strings.TrimSpace(name+" "+quote([]byte(dimension))+" "+quote([]byte(of)))
 }
 
 // unnamed returns where an argument of the form name=value stands that has no name, or "".
