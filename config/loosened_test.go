@@ -111,6 +111,11 @@ func TestLoosenedPlaces(t *testing.T) {
 		ofOp     = "{id: op, by: [tenant, op], rate: 5/s, replaces: [tenant]}"
 		free     = "{id: free, by: [tenant, op], when: {op: GET /*}, action: allow}"
 		narrowOp = "{id: op, by: [tenant, op], when: {op: GET /a*}, rate: 5/s, replaces: [tenant]}{id: narrow, by: [tenant, op], when: {op: GET /a*, ip: 198.51.100.0/24}, rate: 1/s}"
+		ofUser   = "{id: b, by: [tenant, user], missing: share, rate: 1000/s, replaces: [tenant]}"
+		slow     = "{id: tenant, by: [tenant], rate: 10/s}"
+		get      = "{id: d, by: [tenant, user], when: {op: GET /*}, rate: 20/s}"
+		pass     = "{id: pass, by: [tenant, user], when: {op: GET /x*}, missing: share, action: allow}"
+		beside   = slow + "{id: b, by: [tenant, user], rate: 20/s, replaces: [tenant]}{id: d, by: [tenant, user], group: g, rate: 5/s, replaces: [tenant]}"
 		acme     = "tenants: {acme: {overrides: {tenant: {rate: %s}}}}\n"
 	)
 	for _, c := range []struct{ before, after, overrides, overridesAfter, want string }{
@@ -159,6 +164,9 @@ func TestLoosenedPlaces(t *testing.T) {
 		{tenant + ofOp + free + "{id: narrow, by: [tenant, op], when: {op: GET /a, ip: 198.51.100.7}, rate: 1/s}", tenant + ofOp + "{id: narrow, by: [tenant, op], when: {op: GET /a, ip: 198.51.100.7}, rate: 1/s}", "", "", "plan free: op (5/s burst 5) takes the place of tenant (100/s burst 100) for requests that free decided"},
 		{tenant + narrowOp + "{id: net, by: [tenant, op], when: {ip: 198.51.100.0/24}, action: allow}", tenant + narrowOp, "", "", ""},
 		{tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1) + free, tenant + strings.Replace(ofOp, ", replaces: [tenant]", "", 1), "", "", ""},
+		{ofUser + slow + get + pass, ofUser + slow + get, "", "", "plan free: b (1000/s burst 1000) takes the place of tenant (10/s burst 10) for requests that pass decided"},
+		{ofUser + slow + strings.Replace(get, "rate", "missing: share, rate", 1) + pass, ofUser + slow + strings.Replace(get, "rate", "missing: share, rate", 1), "", "", ""},
+		{beside + strings.Replace(pass, "missing: share, ", "", 1), beside, "", "", ""},
 		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", "", "", ""},
 		{tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: deny}", tenant + "{id: user, by: [tenant, user], rate: 9/s, missing: share}", "", "", "plan free: user may admit more: missing deny -> share"},
 	} {

@@ -105,24 +105,37 @@ func (c *loosened) isKept(l leaving, taker, was *Limit) bool {
 	if !c.mayCompare(len(l.keepers) + len(l.beside)) {
 		return false
 	}
-	return slices.ContainsFunc(l.keepers, func(is *Limit) bool { return takesPlace(is, taker) && is.matchesAll(l.holder, taker, was) }) ||
-		slices.ContainsFunc(l.beside, func(other *Limit) bool { return other.standsFor(was) && other.matchesAll(l.holder, taker, was) })
+	all := func(other *Limit) bool {
+		return other.matchesAll(l.holder, taker, was) && other.hasDimensionsOf(l.holder, taker, was)
+	}
+	return slices.ContainsFunc(l.keepers, func(is *Limit) bool { return takesPlace(is, taker) && all(is) }) ||
+		slices.ContainsFunc(l.beside, func(other *Limit) bool { return other.standsFor(was) && all(other) })
 }
 
-// isCountedBeside reports whether another limit decided requests of l beside it, whatever dimensions they lacked.
-func (l *Limit) isCountedBeside(other *Limit) bool {
-	if other == l || other.enforcedIn() < percentParts || takesPlace(l, other) || !hasDeclared(other.when, l.when) {
-		return false
-	}
-	return other.Missing != MissingPass || !slices.ContainsFunc(other.Level(), func(name string) bool {
-		return name != "tenant" && !slices.ContainsFunc(l.when, func(c condition) bool { return c.name == name })
+// hasDimensionsOf reports whether requests that all of limits decide have what l counts by, or l does not pass over those that lack it.
+func (l *Limit) hasDimensionsOf(limits ...*Limit) bool {
+	return l.Missing != MissingPass || !slices.ContainsFunc(l.Level(), func(name string) bool {
+		return name != "tenant" && !slices.ContainsFunc(limits, func(of *Limit) bool { return of.demands(name) })
 	})
 }
 
-// keepsPlace reports whether is, which may be nil, decides all requests that l decided.
-func (l *Limit) keepsPlace(is *Limit) bool { return l.mayKeepPlace(is) && l.within(is) }
+// demands reports whether all requests that l decides have a dimension, or one of a chain of them.
+func (l *Limit) demands(name string) bool {
+	return l.Missing == MissingPass && slices.Contains(l.Level(), name) || slices.ContainsFunc(l.when, func(c condition) bool { return c.name == name })
+}
 
-// mayKeepPlace reports whether is, which may be nil, decides all those requests that l decided which meet its conditions.
+// isCountedBeside reports whether another limit decided requests of l beside it that meet its conditions and have its dimensions.
+func (l *Limit) isCountedBeside(other *Limit) bool {
+	return other != l && other.enforcedIn() >= percentParts && !takesPlace(l, other) && hasDeclared(other.when, l.when)
+}
+
+// keepsPlace reports whether is, which may be nil, decides all requests that l decided.
+func (l *Limit) keepsPlace(is *Limit) bool {
+	return l.mayKeepPlace(is) && l.within(is) && is.hasDimensionsOf(l)
+}
+
+// mayKeepPlace reports whether is, which may be nil, decides all those requests that l decided which meet its conditions, unless it passes
+// over those without its dimensions.
 func (l *Limit) mayKeepPlace(is *Limit) bool {
 	return is.isEnforced() && is.enforcedIn() >= l.enforcedIn() && is.groupKey() == l.groupKey() && hasDeclared(is.when, l.when)
 }
