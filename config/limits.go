@@ -225,7 +225,7 @@ func (d *limitsDecoder) otherFile(root *yaml.Node) string {
 const noLimits = "this is no limits file: begin one with version: 1, default_plan: NAME and plans, as in docs/limits.md"
 
 // limitsKey matches a key of a limits file, as it may be written, or shown by a pager or a difference.
-var limitsKey = regexp.MustCompile(`(?m)^version[ \t]+\d|(?:^|[{,])[\s\p{Zs}\x{feff}\d+-]*["']?(?:version|default_plan|plans?|tenants?|shared|lists?|dimensions|max_levels|limits?|id|by|rate|when)["']?\s*[:=：]`)
+var limitsKey = regexp.MustCompile(`(?m)(?:^|[{,])[\s\p{Zs}\x{feff}\d+-]*["']?(?:version|default_plan|plans?|tenants?|shared|lists?|dimensions|max_levels|limits?|id|by|rate|when)["']?\s*[:=：]`)
 
 // yamlBegin matches the beginning of a file of YAML or JSON, behind comments: a name with a colon, a list, or a bracket.
 var yamlBegin = regexp.MustCompile(`\A(?:\s*#.*\n|\s*\n)*\s*(?:[{\[-]|["']?[\w.-]+["']?\s*:\s)`)

@@ -46,6 +46,7 @@ func TestNoLimits(t *testing.T) {
 		{"x.yaml", "GOAL := help\n\tx: y\n", true},
 		{"x.md", "# Title\n\nText: a: b\n\nversion: 1\n", true},
 		{"x.yaml", "planz:\n  free:\n    - {idd: x\n", false},
+		{"x.yaml", "version 2.1 release notes\nadded: faster: lookups\n", true},
 		{"x.yaml", "some text\nversion: 1\n", false},
 		{"x.yaml", "{\"a\": 1,, }", false},
 		{"x.yaml", "a b\n\u00a0\u00a0plans:\n\u00a0\u00a0\u00a0free: x: y\n", false},
