@@ -97,6 +97,8 @@ var mistakes = []struct {
 	{args: "--redis 7000", want: `flag --redis: "7000" is a port without its host; write host:port, for example 127.0.0.1:7000`},
 	{args: "--redis 127.0.0.1", want: `flag --redis: "127.0.0.1" has no port; write host:port, for example 127.0.0.1:6379`},
 	{args: "--redis :6379", want: `flag --redis: ":6379" has no host; write host:port, for example 127.0.0.1:6379`},
+	{args: "--redis 1.2.3.4:80:81", want: `flag --redis: "1.2.3.4:80:81" has two ports; write host:port, for example 127.0.0.1:6379`},
+	{args: "--redis 1.2.3.4:x:y", want: `flag --redis: "1.2.3.4:x:y" is not host:port; write an IPv6 address in brackets, for example [::1]:6379`},
 	{args: "--redis a:0", want: `flag --redis: "a:0" is not host:port; the port must be a number from 1 to 65535`},
 	{args: "--redis redis://a:1,rediss://b:1", want: "flag --redis: the addresses differ in their scheme or database; write the same for all nodes"},
 	{args: "--redis redis://a:1/-0", want: "flag --redis: behind the port is not the number of a database; write redis://host:port/3"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -244,6 +245,9 @@ func sentinel(to *Sentinel) value {
 	}}
 }
 
+// twoPorts matches a host that is no part of an IPv6 address, with two ports.
+var twoPorts = regexp.MustCompile(`^[^:]*[.g-z][^:]*:[0-9]+:[0-9]+$`)
+
 // checkAddress checks that text is host:port, with a port of at least least. Errors have the port usual
 // in their example.
 func checkAddress(text string, least int, usual string) error {
@@ -261,7 +265,7 @@ func checkAddress(text string, least int, usual string) error {
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		if first, _, _ := strings.Cut(text, ":"); strings.Count(text, ":") == 2 && !strings.Contains(text, "::") && strings.ContainsFunc(first, func(r rune) bool { return r == '.' || r > 'f' }) {
+		if twoPorts.MatchString(text) {
 			return fmt.Errorf("%s has two ports; write host:port, for example 127.0.0.1:%s", Quote(text), usual)
 		}
 		if strings.Count(text, ":") > 1 && !strings.Contains(text, "[") {

@@ -49,7 +49,7 @@ own() {
 	local file=$folder/$1.pid pid
 	[ -s "$file" ] || return 1
 	pid=$(cat "$file")
-	ask "$1" INFO server | grep -q "^process_id:$pid" || ps -o args= -p "$pid" 2>/dev/null | grep -q "redis-server.*:$1"
+	ask "$1" INFO server | grep -q "^process_id:$pid[^0-9]*\$" || ps -o args= -p "$pid" 2>/dev/null | grep -q "redis-server.*:$1"
 }
 
 # taken succeeds when a server listens on a port, whether it answers or not.

@@ -55,11 +55,16 @@ func (r *Report) WriteTimeline(w io.Writer) error {
 	for i, l := range shown {
 		l.panel(&b, float64(i*(panelHeight+panelMargin)+panelMargin), *r.From, *r.To)
 	}
-	legend := "A bar stands at the beginning of a period of the rate, and has the requests of all of it. The line is the rate. Red is more than that, which a burst may admit."
-	if len(shown) == 0 {
-		legend = "No request met a limit."
+	legend := []string{
+		"A bar stands at the beginning of a period of the rate, and has the requests of all of it.",
+		"The line is the rate. Red is more than that, which a burst may admit.",
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="20">%s</text>`+"\n", panelMargin, legend)
+	if len(shown) == 0 {
+		legend = []string{"No request met a limit."}
+	}
+	for i, line := range legend {
+		fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`+"\n", panelMargin, 14+14*i, line)
+	}
 	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
