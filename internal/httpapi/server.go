@@ -20,7 +20,8 @@ import (
 
 const (
 	// MaxConns is the maximum number of open connections: gateways and sidecars keep few. With
-	// its buffers a connection holds up to 40 KiB. See Bound.
+	// its buffers a connection holds up to 40 KiB, and a body of up to maxBodyBytes beside them, in a buffer of up
+	// to twice its size, until its request is decided. See Bound.
 	MaxConns = 2048
 	// closing is how many connections more may be about to end, of those whose place others have taken.
 	closing = 1024

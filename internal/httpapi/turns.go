@@ -15,7 +15,8 @@ const (
 	// maxAhead bounds the requests that wait for their turn, as they were sent ahead of an answer. Gateways send none
 	// so, and the connections of MaxConns beside these stay free for them.
 	maxAhead = 512
-	// maxLarge bounds the requests with a large body that are decided at a time: a list of the most requests holds half a MiB meanwhile.
+	// maxLarge bounds the requests with a large body that are decided at a time: a list of the most requests holds half a MiB
+	// meanwhile. Others wait with their bodies, of which connections have one each.
 	maxLarge = 32
 )
 
