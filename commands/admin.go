@@ -115,7 +115,7 @@ func (h *Handler) notATenant(name string) string {
 	case l != nil && l.SpansTenants():
 		return "a shared limit is reset with RL.RESET - " + name
 	case l != nil:
-		return "it is the id of a limit, and the tenant is missing: RL.RESET tenant " + name
+		return "it is the id of a limit, and the tenant is missing: RL.RESET TENANT " + name
 	}
 	return ""
 }

@@ -346,12 +346,15 @@ func (c *compiler) checkAddressTTL(spec *RuleSpec, l *Limit) {
 		lives = MaxHold.Microseconds()
 	}
 	if c.opts.IPMaxTTL > 0 && lives > c.opts.IPMaxTTL {
-		line, field := spec.Rate.Line, "rate"
-		if l.slots {
-			line, field = spec.Slots.Line, "slots"
+		line, field, shorten := spec.Rate.Line, "rate", "shorten the period, or "
+		switch {
+		case l.slots:
+			line, field, shorten = spec.Slots.Line, "slots", ""
+		case l.Params.Algorithm == bucket.AlgorithmTokenBucket:
+			shorten = "shorten the period or the burst, or "
 		}
-		c.fail(line, field, "a hashed address would be kept for up to %s, and privacy.ip_max_ttl allows %s: shorten the period or the burst, or set --privacy-ip-max-ttl %dh on purpose",
-			micros(lives), micros(c.opts.IPMaxTTL), (lives-1)/time.Hour.Microseconds()+1)
+		c.fail(line, field, "a hashed address would be kept for up to %s, and privacy.ip_max_ttl allows %s: %sset --privacy-ip-max-ttl %dh on purpose",
+			micros(lives), micros(c.opts.IPMaxTTL), shorten, (lives-1)/time.Hour.Microseconds()+1)
 	}
 }
 

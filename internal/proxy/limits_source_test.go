@@ -178,7 +178,7 @@ func TestReloadOfTable(t *testing.T) {
 	bad := gateItem("TENANT#acme", `{"plan": "none"}`)
 	bad.Version = 2
 	items = append(slices.DeleteFunc(slices.Clone(items), func(it table.Item) bool { return it.Key == bad.Key }), bad)
-	const want = "items of the table cannot be used, and their last good versions stay in use: TENANT#acme, version 2: "
+	const want = "items of the table cannot be used, and the last good version of each stays in use, if it has one: TENANT#acme, version 2: "
 	if err := reload(src, byClient, src.log); err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "; push them corrected") {
 		t.Errorf("a bad item: %v", err)
 	}

@@ -153,7 +153,7 @@ func (t *tableSource) Reload() error {
 		}
 	}
 	if bad := t.Catalog.Status().Error; bad != "" {
-		return fmt.Errorf("items of the table cannot be used, and their last good versions stay in use: %s; push them corrected", bad)
+		return fmt.Errorf("items of the table cannot be used, and the last good version of each stays in use, if it has one: %s; push them corrected", bad)
 	}
 	return t.rolloutGate.failure()
 }

@@ -21,6 +21,7 @@ function limiter(options = {}) {
   }
   const { tenant, op, ip, cost = 1, dims, settle, failOpen = true, onError = logUndecided } = options
   if (!tenant) throw new TypeError('limitgate: give a tenant: a text, or a function of the request')
+  if (typeof tenant !== 'string' && typeof tenant !== 'function') throw new TypeError(`limitgate: the tenant is a ${typeof tenant}: give a text, or a function of the request`)
   if (typeof failOpen !== 'boolean') throw new TypeError(`limitgate: failOpen is ${JSON.stringify(failOpen)}: it is true or false`)
   const ask = asker(options)
   const of = (value, req) => (typeof value === 'function' ? value(req) : value)

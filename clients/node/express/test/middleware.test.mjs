@@ -399,6 +399,7 @@ test('CommonJS has the same functions', () => {
   assert.throws(() => limit({ tenant: 'a' }), /give a client/)
   assert.throws(() => limit({ url }), /give a tenant/)
   assert.throws(() => limit(), /give a tenant/)
+  assert.throws(() => limit({ url, tenant: 5 }), /the tenant is a number: give a text, or a function of the request/)
   assert.throws(() => limit({ url, tenant: 'a', failopen: false }), /there is no option failopen/)
   assert.throws(() => limit({ url: 'redis://127.0.0.1:6380', tenant: 'a' }), /such as http:/)
   assert.throws(() => limit({ url: '127.0.0.1:8080', tenant: 'a' }), /such as http:/)
