@@ -176,7 +176,7 @@ func (r *rules) id(n *yaml.Node) string {
 
 // unreadFields say what to write in the place of fields that a rule does not have.
 var unreadFields = map[string]string{
-	"burst": ": write capacity", "id": ": write rule_id", "name": ": write rule_id", "mode": ": the rule is enforced, unless limits import has --shadow", "dry_run": ": the rule is enforced, unless limits import has --shadow",
+	"burst": ": write capacity", "id": ": write rule_id", "name": ": write rule_id", "rule": ": write rule_id", "mode": ": the rule is enforced, unless limits import has --shadow", "dry_run": ": the rule is enforced, unless limits import has --shadow",
 	"shadow": ": the rule is enforced, unless limits import has --shadow",
 }
 
