@@ -156,12 +156,12 @@ func (t *tableArgs) show(env *environment, changes []table.Change) {
 			fmt.Fprintf(env.stdout, "%s differs and stays: the file is not complete_for %s\n", table.KeyShared, config.PartShared)
 		}
 	}
-	for _, line := range t.ignoredItems() {
+	for _, line := range append(t.ignoredItems(), t.flawedItems()...) {
 		fmt.Fprintf(env.stderr, "limitgate limits: %s: %s\n", t.name, line)
 	}
 	loosened, unusable := t.loosened(changes)
 	if unusable != nil && len(t.live()) > 0 {
-		printMistakes(env.stderr, "limitgate limits: "+t.name+" has items that proxies cannot use:", unusable)
+		printMistakes(env.stderr, "limitgate limits: "+t.name+" has items that proxies cannot use, and the comparison is without them:", unusable)
 	}
 	printLoosened(env.stdout, loosened, env.coloured())
 	if t.table == nil {

@@ -45,17 +45,19 @@ func (t *tableArgs) proxied(parts map[string]json.RawMessage) (*limit.Set, error
 	return c.Set(), err
 }
 
+// mostIgnored bounds the items that proxies ignore which are named: more are hardly slips.
+const mostIgnored = 10
+
 // ignoredItems describes the items of a table that proxies ignore because no limits have such a key, at most ten of them.
 func (t *tableArgs) ignoredItems() (lines []string) {
 	if t.table == nil {
 		return nil
 	}
-	const most = 10 // more are hardly slips
 	for _, key := range slices.Sorted(maps.Keys(t.items)) {
 		if table.IsKey(key) || t.items[key].Deleted {
 			continue
 		}
-		if len(lines) == most {
+		if len(lines) == mostIgnored {
 			return append(lines, "proxies ignore further items by their keys")
 		}
 		line := table.Printable(key) + ": proxies ignore the item by its key, which is none of "
@@ -65,6 +67,25 @@ func (t *tableArgs) ignoredItems() (lines []string) {
 			line += table.KeyShared + ", " + table.PrefixPlan + "NAME and " + table.PrefixTenant + "NAME"
 		}
 		lines = append(lines, line)
+	}
+	return lines
+}
+
+// flawedItems describes the items of limits that proxies ignore because they lack a version, an actor or a time, at most ten of them.
+func (t *tableArgs) flawedItems() (lines []string) {
+	if t.table == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.items)) {
+		it := t.items[key]
+		flaw := it.Flaw()
+		if flaw == "" || !table.IsPart(key) {
+			continue
+		}
+		if len(lines) == mostIgnored {
+			return append(lines, "proxies ignore further items that limits push has not written")
+		}
+		lines = append(lines, "proxies ignore "+table.Printable(key)+": "+flaw)
 	}
 	return lines
 }

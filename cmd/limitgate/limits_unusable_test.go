@@ -77,3 +77,22 @@ func TestMistakesOfItems(t *testing.T) {
 		t.Errorf("pull: exit %d: %s%s", code, out, errs)
 	}
 }
+
+// TestDiffNamesFlawedItems: an item without a time, which proxies ignore, is named beside the comparison, which is without it.
+func TestDiffNamesFlawedItems(t *testing.T) {
+	pushed(t, freePlan+"tenants: {acme: {}}\n")
+	a, err := awsclient.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dynamodb.NewFromConfig(a).UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: aws.String("limits"), Key: map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "TENANT#acme"}},
+		UpdateExpression: aws.String("REMOVE updated_at"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, errs, _ := command("limits", "diff", writeLimits(t, freePlan), testTable)
+	if want := "limitgate limits: dynamodb://limits: proxies ignore TENANT#acme: it lacks a valid updated_at: "; strings.Count(errs, want) != 1 {
+		t.Errorf("%s, without %s", errs, want)
+	}
+}
