@@ -205,12 +205,14 @@ func hasLimits(items []table.Item) bool {
 
 // swapped returns an error if the table of --leases has limits and that of --table has none. It is nil, too, where one cannot be read.
 func (p *plane) swapped(ctx context.Context) error {
-	limits, err := p.limits.Scan(ctx)
-	leases, err2 := dynamo.NewTable(p.aws, p.options.leases).Scan(ctx)
-	if err != nil || err2 != nil || hasLimits(limits) || !hasLimits(leases) {
-		return nil
+	leases, err := dynamo.NewTable(p.aws, p.options.leases).Scan(ctx)
+	if err == nil && hasLimits(leases) {
+		limits, err := p.limits.Scan(ctx)
+		if err == nil && !hasLimits(limits) {
+			return fmt.Errorf("--table %s has no limits, and --leases %s has some: write --table %[2]s --leases %[1]s", table.Printable(p.options.table), table.Printable(p.options.leases))
+		}
 	}
-	return fmt.Errorf("--table %s has no limits, and --leases %s has some: write --table %[2]s --leases %[1]s", table.Printable(p.options.table), table.Printable(p.options.leases))
+	return nil
 }
 
 func (p *plane) addRelay(ctx context.Context) {
