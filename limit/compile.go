@@ -42,7 +42,7 @@ func Compile(doc *Document, opts CompileOptions) (set *Set, warnings []Problem, 
 			Version: opts.Version, File: doc.File,
 			byPlan: map[string]*ruleset{},
 		},
-		plans: map[string]*plan{}, tenants: map[string]*ruleset{}, ordinals: map[string]int{}, mistakes: map[entry][]Problem{}, maxLevels: DefaultMaxLevels,
+		plans: map[string]*plan{}, tenants: map[string]*ruleset{}, ordinals: map[string]int{}, mistakes: map[entry][]Problem{}, lift: map[*Limit]map[[2]string]bool{}, maxLevels: DefaultMaxLevels,
 	}
 	for _, id := range opts.IDs {
 		c.ordinal(id)
@@ -84,11 +84,12 @@ type compiler struct {
 	meantDefault string
 	tenants      map[string]*ruleset
 	shared       []*Limit
-	limits       []*Limit           // of all tenants
-	overridden   map[[2]string]bool // nil before the first call of overriddenLimits
-	allowing     []*Limit           // nil before the first call of allows
-	notedGroup   bool               // an allow of another group has its note
-	placesSought int                // the texts whose time zone was sought
+	limits       []*Limit                      // of all tenants
+	overridden   map[[2]string]bool            // nil before the first call of overriddenLimits
+	allowing     []*Limit                      // nil before the first call of allows
+	notedGroup   bool                          // an allow of another group has its note
+	lift         map[*Limit]map[[2]string]bool // of liftedConditions
+	placesSought int                           // the texts whose time zone was sought
 	ordinals     map[string]int
 	tied         map[entry]bool // limits already reported as ties with an earlier one
 	// reportedLevels are the numbers of limits, more than maxLevels, that were reported of each plan.

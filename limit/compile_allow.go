@@ -137,7 +137,7 @@ const mostCounting = 3
 func (c *compiler) countsAllowed(a, b *Limit) bool {
 	return b.Action == ActionLimit && b.Mode == ModeEnforce && !b.broken && !b.slots &&
 		(a.Plan == b.Plan || a.Plan == "" || b.Plan == "") && a.groupKey() != b.groupKey() &&
-		canMeet(a, b) && !a.hasOwn(b) && !c.allowed(a, b) && (!b.namesTenant() || a.namesTenant())
+		canMeet(a, b) && !c.hasOwn(a, b) && !c.allowed(a, b) && (!b.namesTenant() || a.namesTenant())
 }
 
 // noteAllow notes that a allows requests, and b counts some of them all the same, and others too: it is more specific. If
@@ -157,7 +157,7 @@ func (c *compiler) noteAllow(a, b *Limit, level []*Limit) bool {
 		within := l.Group == a.Group && len(l.when) == len(b.when) // what b counts is thought of in the group of a
 		return l.Mode == b.Mode && (takesPlace(l, b) && l.conditionsIn(a, b) || within && l.conditionsIn(b, b))
 	}
-	if c.notedGroup || a.hasOwn(b) || slices.ContainsFunc(level, replaced) {
+	if c.notedGroup || c.hasOwn(a, b) || slices.ContainsFunc(level, replaced) {
 		return false
 	}
 	c.notedGroup = true
@@ -205,14 +205,35 @@ func (l *Limit) namesTenant() bool {
 	return slices.ContainsFunc(l.when, func(c condition) bool { return c.kind == propertyTenant })
 }
 
-// hasOwn reports whether another limit is one for requests that l allows, in place of those that l lifts: it counts
-// nothing else there, or has conditions of l alone, and all of them or one on the caller.
-func (l *Limit) hasOwn(b *Limit) bool {
-	if (l.Plan == "" || l.Plan == b.Plan) && len(b.when) > 0 && b.within(l) { // a limit of the conditions of both would tie
+// hasOwn reports whether b is a limit for requests that a allows, in place of those that a lifts: it counts nothing else there, or has
+// conditions of a alone, and all of them or one on the caller, which the lifted ones lack.
+func (c *compiler) hasOwn(a, b *Limit) bool {
+	if (a.Plan == "" || a.Plan == b.Plan) && len(b.when) > 0 && b.within(a) { // a limit of the conditions of both would tie
 		return true
 	}
-	ofCaller := slices.ContainsFunc(b.when, func(c condition) bool { return c.name != "op" })
-	return len(b.when) > 0 && b.conditionsIn(l, l) && (ofCaller || len(b.when) == len(l.when))
+	if len(b.when) == 0 || !b.conditionsIn(a, a) {
+		return false
+	}
+	return len(b.when) == len(a.when) || slices.ContainsFunc(b.when, func(of condition) bool {
+		return of.name != "op" && !c.liftedConditions(a)[[2]string{of.name, of.text}]
+	})
+}
+
+// liftedConditions returns the conditions, by name and text, of the limits that a lifts by its level.
+func (c *compiler) liftedConditions(a *Limit) map[[2]string]bool {
+	if all, known := c.lift[a]; known {
+		return all
+	}
+	all := map[[2]string]bool{}
+	for _, l := range c.set.Limits {
+		if l.Action == ActionLimit && l.Plan == a.Plan && l.groupKey() == a.groupKey() && takesPlace(a, l) && canMeet(a, l) {
+			for i := range l.when {
+				all[[2]string{l.when[i].name, l.when[i].text}] = true
+			}
+		}
+	}
+	c.lift[a] = all
+	return all
 }
 
 // allowed reports whether another limit allows all requests that match a and b.
