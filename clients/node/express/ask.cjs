@@ -13,7 +13,7 @@ class DecisionError extends Error {
 // asker returns functions that ask over a client of ioredis or node-redis, or over the URL of
 // limitgate serve --http. Timeout is in milliseconds.
 function asker({ client, url, timeout = 250, authorization }) {
-  if (!Number.isInteger(timeout) || timeout < 1 || timeout > maxTimeout) throw new TypeError(`limitgate: the timeout is ${timeout}: it is a whole number of milliseconds, such as 250 for a quarter of a second`)
+  if (!Number.isInteger(timeout) || timeout < 1 || timeout > maxTimeout) throw new TypeError(`limitgate: the timeout is ${shown(timeout)}: it is a whole number of milliseconds, such as 250 for a quarter of a second`)
   if (client && url) throw new TypeError('limitgate: give a client or a url, not both')
   if (client) return overRedis(client, timeout)
   if (url) {
@@ -23,13 +23,20 @@ function asker({ client, url, timeout = 250, authorization }) {
   throw new TypeError('limitgate: give a client of ioredis or node-redis, or the url of limitgate serve --http')
 }
 
+// shown returns a value as it stands in code, a text in its quotes.
+const shown = (value) => (typeof value === 'string' ? JSON.stringify(value) : String(value))
+
 // maxTimeout is an hour: timers take no more than 24 days.
 const maxTimeout = 3_600_000
 
-// sender returns a function that sends the words of a command by a client of ioredis or node-redis.
+// sender returns a function that sends the words of a command by a client of ioredis or node-redis, whose last error ends with a reply.
 function sender(client) {
-  if (typeof client?.call === 'function') return (words) => client.call(...words)
-  if (typeof client?.sendCommand === 'function') return (words) => client.sendCommand(words)
+  const answered = (reply) => {
+    lastErrors.has(client) && lastErrors.set(client, undefined)
+    return reply
+  }
+  if (typeof client?.call === 'function') return (words) => client.call(...words).then(answered)
+  if (typeof client?.sendCommand === 'function') return (words) => client.sendCommand(words).then(answered)
   throw new TypeError(`limitgate: the client is ${typeof client === 'object' ? 'an object without call and sendCommand' : `a ${typeof client}`}: give a client of ioredis or node-redis, such as new Redis(6380)`)
 }
 
@@ -37,8 +44,7 @@ function overRedis(client, timeout) {
   const send = sender(client)
   const at = addressOf(client)
   watch(client)
-  const ask = (words) => within(timeout, at, send(words.map(String)).catch((err) => rethrow(err, at, client)))
-    .catch((err) => { throw refusalOf(client, at) ?? err })
+  const ask = (words) => within(timeout, client, send(words.map(String)).catch((err) => rethrow(err, at, client)))
   const subject = (r) => [r.tenant, r.op || '-', r.ip || '-']
   const dims = (r) => Object.entries(r.dims ?? {}).flatMap(([name, value]) => ['DIM', name, value])
   return {
@@ -71,24 +77,24 @@ function addressOf(client) {
 // rethrow tells error replies, which have a code word in front, from broken connections. A proxy that
 // has as many clients as it takes cannot be reached.
 function rethrow(err, at, client) {
+  const message = err?.message ?? ''
+  if (/^ERR unknown command ['`]?[RC]L\./i.test(message)) throw new DecisionError(`the server${at} is a Redis, and no limitgate: give a client that is connected to the address of limitgate serve --listen`)
+  if (/^(NOAUTH|WRONGPASS) /.test(message)) throw new DecisionError(`Limitgate${at} refuses the client: ${message}`)
+  if (/^(ERR(?! max number of clients)|NOPERM|WRONGTYPE|LG[A-Z]+) /.test(message)) throw new DecisionError(message)
   const refusal = refusalOf(client, at)
   if (refusal) throw refusal
-  const message = err?.message ?? ''
   if (/^Stream isn't writeable|^The client is (?:closed|offline)/.test(message)) {
-    const last = lastErrors.get(client)
-    const reason = last ? `: ${last.message || last.code}` : ' yet, or no more: is that the address of limitgate serve --listen?'
-    throw new Error(`the client has no connection to Limitgate${at}${reason}`, { cause: err })
+    const last = lastErrorOf(client)
+    throw new Error(`the client has no connection to Limitgate${at}${last ? `: ${last}` : ' yet, or no more: is that the address of limitgate serve --listen?'}`, { cause: err })
   }
-  if (/^ERR unknown command ['`]?[RC]L\./i.test(message)) throw new DecisionError(`the server${at} is a Redis, and no limitgate: give a client that is connected to the address of limitgate serve --listen`)
-  if (/^(ERR(?! max number of clients)|NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|LG[A-Z]+) /.test(message)) throw new DecisionError(message)
   const verb = /^[A-Z]+ /.test(message) ? 'answers' : 'does not answer'
   throw new Error(`Limitgate${at} ${verb}: ${message}`, { cause: err })
 }
 
-// lastErrors has the last error of each client that has no connection since.
+// lastErrors has the last error of each client, until one of its calls has a reply.
 const lastErrors = new WeakMap()
 
-// watch keeps the last error of a client: ioredis has the reply to a wrong password there, and tells calls only that there is no connection.
+// watch keeps the last error of a client: ioredis has the reply to a wrong password there, and its calls know only that there is no connection.
 function watch(client) {
   if (lastErrors.has(client) || typeof client.on !== 'function') return
   lastErrors.set(client, undefined)
@@ -96,9 +102,15 @@ function watch(client) {
   client.on('ready', () => lastErrors.set(client, undefined))
 }
 
-// refusalOf returns the mistake for which Limitgate refuses the connection of a client, or undefined.
+// lastErrorOf returns the text of the last error of a client, or ''.
+function lastErrorOf(client) {
+  const err = lastErrors.get(client)
+  return String(err?.message || err?.code || err || '')
+}
+
+// refusalOf returns the mistake for which Limitgate refuses the connection of a client, or undefined. What Sentinels refuse begins otherwise.
 function refusalOf(client, at) {
-  const [, reply] = /(?:^|: ?)((?:WRONGPASS|NOAUTH|NOPERM|ERR too many failed attempts) .*)/.exec(lastErrors.get(client)?.message ?? '') ?? []
+  const [, reply] = /^(?:Ready check failed: ?)?((?:WRONGPASS|NOAUTH|NOPERM|ERR too many failed attempts) .*)/.exec(lastErrorOf(client)) ?? []
   return reply && new DecisionError(`Limitgate${at} refuses the client: ${reply}`)
 }
 
@@ -146,14 +158,18 @@ const passedOn = [
   'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-RateLimit-Near-Limit', 'Retry-After',
 ]
 
-// within rejects if a promise takes longer than a time: some clients wait for a connection without end.
-function within(ms, at, promise) {
+// within rejects if a call takes longer than a time: some clients wait for a connection without end. Their last error says why.
+function within(ms, client, promise) {
   let timer
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Limitgate${at} did not answer within ${ms} ms`)), ms)
+    timer = setTimeout(() => {
+      const at = addressOf(client)
+      const last = lastErrorOf(client)
+      reject(refusalOf(client, at) ?? new Error(`Limitgate${at} did not answer within ${ms} ms${last && `: ${last}`}`))
+    }, ms)
   })
   promise.catch(() => {}) // it may still fail when nobody waits for it
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
-module.exports = { asker, sender, addressOf, rethrow, watch, DecisionError }
+module.exports = { asker, sender, addressOf, rethrow, watch, shown, DecisionError }

@@ -2,14 +2,14 @@
 // Middleware that asks Limitgate before each request: limit() for Express, limitFastify() and
 // limitKoa() for Fastify and Koa, and retry() for clients that are denied.
 
-const { asker, DecisionError } = require('./ask.cjs')
+const { asker, shown, DecisionError } = require('./ask.cjs')
 
 const optionNames = ['client', 'url', 'authorization', 'timeout', 'tenant', 'op', 'ip', 'cost', 'dims', 'settle', 'failOpen', 'onError', 'onDenied']
 
 // checked returns a request, or throws for one that no text and no number can be made of.
 function checked(request) {
-  if (typeof request.tenant !== 'string') throw new TypeError(`limitgate: the option tenant gives ${request.tenant} for this request: it has to give a text`)
-  if (!Number.isInteger(request.cost)) throw new TypeError(`limitgate: the option cost gives ${request.cost} for this request: it has to give a whole number`)
+  if (typeof request.tenant !== 'string') throw new TypeError(`limitgate: the option tenant gives ${shown(request.tenant)} for this request: it has to give a text`)
+  if (!Number.isInteger(request.cost)) throw new TypeError(`limitgate: the option cost gives ${shown(request.cost)} for this request: it has to give a whole number`)
   if (request.dims !== undefined && request.dims !== null && (typeof request.dims !== 'object' || Array.isArray(request.dims))) throw new TypeError(`limitgate: the option dims gives ${JSON.stringify(request.dims)} for this request: it has to give an object of names and texts, such as { user: 'u1' }`)
   return request
 }
@@ -22,6 +22,9 @@ function limiter(options = {}) {
   const { tenant, op, ip, cost = 1, dims, settle, failOpen = true, onError = logUndecided } = options
   if (!tenant) throw new TypeError('limitgate: give a tenant: a text, or a function of the request')
   if (typeof tenant !== 'string' && typeof tenant !== 'function') throw new TypeError(`limitgate: the tenant is a ${typeof tenant}: give a text, or a function of the request`)
+  for (const [name, value] of Object.entries({ settle, onError: options.onError, onDenied: options.onDenied })) {
+    if (value != null && typeof value !== 'function') throw new TypeError(`limitgate: the option ${name} is ${shown(value)}: it is a function`)
+  }
   if (typeof failOpen !== 'boolean') throw new TypeError(`limitgate: failOpen is ${JSON.stringify(failOpen)}: it is true or false`)
   const ask = asker(options)
   const of = (value, req) => (typeof value === 'function' ? value(req) : value)
@@ -48,7 +51,10 @@ function limiter(options = {}) {
 // settled commits what settle returns, and gives errors of both to onError: the answer has been sent.
 async function settled(decision, { onError = logUnsettled }, settle) {
   try {
-    await decision.commit(await settle())
+    const given = await settle()
+    const actual = given === '' ? NaN : Number(given ?? NaN) // a header has a text
+    if (Number.isNaN(actual)) throw new TypeError(`settle gives ${shown(given)}: it has to give a number`)
+    await decision.commit(actual)
   } catch (err) {
     onError(err)
   }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { createRequire } from 'node:module'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import net from 'node:net'
 import { after, before, test } from 'node:test'
 import express from 'express'
@@ -78,7 +78,7 @@ for (const [name, how] of Object.entries({ ioredis: () => ({ client: clients.ior
     const settled = []
     app.get('/report', limit({
       ...how(), tenant: `shop-${name}`, op: 'GET /report', cost: async () => 15, dims: () => ({ user: 'u1' }),
-      settle: (req, res) => Number(res.getHeader('X-Used')),
+      settle: (req, res) => res.getHeader('X-Used'), // a text
     }), (req, res) => {
       res.once('close', () => settled.push(true))
       res.setHeader('X-Used', '2').send('served')
@@ -130,9 +130,29 @@ test('a password that is refused is a mistake, until the connection is there', a
     await assert.rejects(store.increment('a'), { name: 'DecisionError', message: err.message })
     delete client.options.username
     delete client.options.password
-    await once(client, 'ready')
+    await new Promise((resolve) => { client.once('ready', resolve) }) // past further errors
     assert.equal(await new Promise((resolve) => ask({ method: 'GET', path: '/', socket: {} }, { setHeader () {} }, resolve)), undefined)
   }
+})
+
+test('a refusal that is past, of a client that emits no ready', async () => {
+  const silent = []
+  let answer = () => Promise.resolve([1, 2, 1, 0, 0, 'two', 'store', [], null])
+  const pool = Object.assign(new EventEmitter(), { sendCommand: () => answer() })
+  const ask = limit({ client: pool, tenant: 'acme', timeout: 50, onError: (err) => silent.push(err.message) })
+  const request = () => new Promise((resolve) => ask({ method: 'GET', path: '/', socket: {} }, { setHeader () {} }, resolve))
+  pool.emit('error', new Error('WRONGPASS invalid username-password pair'))
+  assert.equal(await request(), undefined) // the connections of the pool that are there decide
+  answer = () => new Promise(() => {})
+  assert.equal(await request(), undefined)
+  assert.deepEqual(silent, ['Limitgate did not answer within 50 ms'])
+  pool.emit('error', new Error('connect ECONNREFUSED'))
+  assert.equal(await request(), undefined)
+  assert.equal(silent[1], 'Limitgate did not answer within 50 ms: connect ECONNREFUSED')
+  pool.emit('error', new Error('WRONGPASS invalid username-password pair'))
+  assert.equal((await request()).name, 'DecisionError')
+  answer = () => Promise.reject(new Error('ERR invalid tenant'))
+  assert.equal((await request()).message, 'ERR invalid tenant')
 })
 
 test('a client of another port of limitgate', async (t) => {
@@ -208,7 +228,7 @@ test('options that cannot be meant', () => {
     [{ client: {} }, /the client is an object without call and sendCommand/],
     [{ client: 6380 }, /the client is a number/],
     [{ url, timeout: 0.25 }, /the timeout is 0.25: it is a whole number of milliseconds/],
-    [{ client, timeout: '250ms' }, /the timeout is 250ms/],
+    [{ client, timeout: '250ms' }, /the timeout is "250ms"/],
     [{ client, timeout: 0 }, /the timeout is 0/],
     [{ client, failOpen: 'no' }, /failOpen is "no": it is true or false/],
   ]) assert.throws(() => limit({ tenant: 't', ...options }), want)
@@ -256,6 +276,13 @@ test('settle may fail', async (t) => {
   assert.equal((await fetch(await serve(t, koa))).status, 200)
   await until(async () => errors.length === 3)
   assert.deepEqual(errors, ['of mine', 'of mine', 'of mine'])
+  for (const [n, given] of [undefined, null, '', 'x'].entries()) {
+    const app = express()
+    app.get('/', limit({ ...options, tenant: `failing4${n}`, settle: async () => given }), (req, res) => res.send('served'))
+    assert.equal((await fetch(await serve(t, app))).status, 200)
+    await until(async () => errors.length === 4 + n)
+    assert.equal(errors.at(-1), `settle gives ${typeof given === 'string' ? JSON.stringify(given) : given}: it has to give a number`)
+  }
 })
 
 test('a client that goes away still settles', async (t) => {
@@ -399,6 +426,7 @@ test('CommonJS has the same functions', () => {
   assert.throws(() => limit({ tenant: 'a' }), /give a client/)
   assert.throws(() => limit({ url }), /give a tenant/)
   assert.throws(() => limit(), /give a tenant/)
+  for (const name of ['settle', 'onDenied', 'onError']) assert.throws(() => limit({ url, tenant: 'a', [name]: 503 }), new RegExp(`the option ${name} is 503: it is a function`))
   assert.throws(() => limit({ url, tenant: 5 }), /the tenant is a number: give a text, or a function of the request/)
   assert.throws(() => limit({ url, tenant: 'a', failopen: false }), /there is no option failopen/)
   assert.throws(() => limit({ url: 'redis://127.0.0.1:6380', tenant: 'a' }), /such as http:/)

@@ -83,7 +83,7 @@ class LimitTest < MiddlewareTest
       errors = []
       app = limit(**way, tenant: fresh, cost: 2, settle: ->(*) {}, on_error: ->(e) { errors << e })
       assert_equal [200, 429], statuses(app, 2)
-      assert_equal [NoMethodError], errors.map(&:class)
+      assert_equal ["settle gives nil: it has to give a number"], errors.map(&:message)
     end
 
     define_method("test_threads_by_#{name}") do
@@ -117,7 +117,27 @@ class LimitTest < MiddlewareTest
     assert_match(/give a client of/, assert_raises(ArgumentError) { limit(tenant: "a") }.message)
     assert_match(/give a client of/, assert_raises(ArgumentError) { limit(tenant: "a", client: "redis://host") }.message)
     assert_match(/not both/, assert_raises(ArgumentError) { limit(tenant: "a", url: URL, client: WAYS["redis-rb"][:client]) }.message)
-    assert_match(/no URL/, assert_raises(ArgumentError) { limit(tenant: "a", url: "127.0.0.1") }.message)
+    ["127.0.0.1", "127.0.0.1:8080", "localhost:8080", "", "http://", "ftp://a"].each do |url|
+      assert_match(/no URL: it is the address of limitgate serve --http/, assert_raises(ArgumentError, url) { limit(tenant: "a", url: url) }.message)
+    end
+    { timeout: "0.25", fail_open: "false", on_denied: 503, on_error: :ignore, settle: 1 }.each do |name, value|
+      message = assert_raises(ArgumentError, name) { limit(tenant: "a", url: URL, name => value) }.message
+      assert_includes message, "#{name} is #{value.inspect}: it is "
+    end
+  end
+
+  def test_values_of_a_request_are_named
+    { { tenant: ->(_) {} } => "the option tenant gives nil for this request: it has to give a text",
+      { dims: { "region" => "eu", "user" => nil } } => "the dimension user is nil: leave it out",
+      { dims: { user: "" } } => 'the dimension user is "": leave it out' }.each do |options, want|
+      error = assert_raises(Limitgate::Rack::DecisionError) { get(limit(**WAYS["http"], tenant: "a", **options)) }
+      assert_equal want, error.message
+    end
+  end
+
+  def test_another_port_of_limitgate_is_named
+    error = assert_raises(Limitgate::Rack::DecisionError) { get(limit(url: "http://#{HOST}:#{PORT}", tenant: "a")) }
+    assert_match(/\ALimitgate answers 400: .*speaks the protocol of Redis/, error.message)
   end
 
   # As redis-rb does since its version 5.

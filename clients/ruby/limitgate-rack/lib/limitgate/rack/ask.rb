@@ -40,6 +40,10 @@ module Limitgate
     def self.request(tenant:, op:, ip:, cost:, dims:)
       cost = 1 if cost.nil?
       raise DecisionError, "cost must be an integer: #{cost.inspect}" unless cost.is_a?(Integer)
+      raise DecisionError, "the option tenant gives nil for this request: it has to give a text" if tenant.nil?
+
+      lacking = (dims || {}).find { |_name, value| value.nil? || value == "" }
+      raise DecisionError, "the dimension #{lacking.first} is #{lacking.last.inspect}: leave it out" if lacking
 
       request = Request.new(
         tenant: text(tenant), op: text_or_dash(op), ip: text_or_dash(ip), cost: cost,

@@ -14,6 +14,7 @@ module Limitgate
 
       def initialize(app, tenant:, client: nil, url: nil, timeout: 0.25, authorization: nil, op: nil, ip: nil,
                      cost: 1, dims: nil, settle: nil, fail_open: true, on_denied: nil, on_error: nil)
+        check_options(timeout: timeout, fail_open: fail_open, settle: settle, on_denied: on_denied, on_error: on_error)
         @app = app
         @ask = Rack.asker(client: client, url: url, timeout: timeout, authorization: authorization)
         @tenant = tenant
@@ -24,7 +25,9 @@ module Limitgate
         @settle = settle
         @fail_open = fail_open
         @on_denied = on_denied || ->(_env, decision) { denied(decision) }
-        @on_error = on_error || ->(error) { warn "limitgate: #{error.message}" }
+        way = fail_open ? "goes on" : "is refused"
+        @on_undecided = on_error || ->(error) { warn "limitgate: a request #{way} without a decision: #{error.message}" }
+        @on_unsettled = on_error || ->(error) { warn "limitgate: the true cost of a request is not settled: #{error.message}" }
       end
 
       # call answers a request. It raises DecisionError for a mistake in the call: a mistake is no way
@@ -45,6 +48,22 @@ module Limitgate
 
       private
 
+      # check_options raises ArgumentError for values that would fail in each request, or be taken for others.
+      def check_options(timeout:, fail_open:, **functions)
+        unless timeout.is_a?(Numeric) && timeout.positive?
+          raise ArgumentError, "limitgate: the timeout is #{timeout.inspect}: it is a number of seconds, such as 0.25"
+        end
+        unless [true, false].include?(fail_open)
+          raise ArgumentError, "limitgate: fail_open is #{fail_open.inspect}: it is true or false"
+        end
+
+        functions.each do |name, value|
+          next if value.nil? || value.respond_to?(:call)
+
+          raise ArgumentError, "limitgate: #{name} is #{value.inspect}: it is a function, such as a lambda"
+        end
+      end
+
       def request(env)
         Rack.request(tenant: of(@tenant, env), op: of(@op, env), ip: of(@ip, env), cost: of(@cost, env),
                      dims: of(@dims, env))
@@ -61,7 +80,7 @@ module Limitgate
       rescue DecisionError
         raise
       rescue StandardError => e
-        @on_error.call(e)
+        @on_undecided.call(e)
         nil
       end
 
@@ -79,9 +98,12 @@ module Limitgate
       # commit settles a reservation to the true cost. An error of it or of the option settle leaves
       # the request charged as estimated.
       def commit(env, decision, status)
-        @ask.commit(decision.id, [0, @settle.call(env, status).ceil].max)
+        actual = @settle.call(env, status)
+        raise ArgumentError, "settle gives #{actual.inspect}: it has to give a number" unless actual.is_a?(Numeric)
+
+        @ask.commit(decision.id, [0, actual.ceil].max)
       rescue StandardError => e
-        @on_error.call(e)
+        @on_unsettled.call(e)
       end
 
       # with_fields adds the header fields of a decision to a response. Those of the response stay.

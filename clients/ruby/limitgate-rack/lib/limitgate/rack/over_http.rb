@@ -20,15 +20,24 @@ module Limitgate
       KEEP = 60
 
       def initialize(url, timeout:, authorization: nil)
-        @url = URI(url)
-        raise ArgumentError, "limitgate: #{url} is no URL of http or https" unless @url.is_a?(URI::HTTP)
-
+        @url = OverHTTP.parse(url)
         @timeout = timeout
         @fields = { "Content-Type" => "application/json" }
         @fields["Authorization"] = authorization if authorization
         @mutex = Mutex.new
         @unused = []
         @pid = Process.pid
+      end
+
+      # parse returns an address as a URI.
+      def self.parse(url)
+        uri = URI(url)
+        return uri if uri.is_a?(URI::HTTP) && uri.hostname.to_s != ""
+
+        raise URI::InvalidURIError
+      rescue URI::InvalidURIError, ArgumentError
+        raise ArgumentError, "limitgate: url is no URL: it is the address of limitgate serve --http, such as " \
+                             "http://127.0.0.1:8080"
       end
 
       # check decides about a request, and takes its cost.
@@ -68,11 +77,14 @@ module Limitgate
         end
       end
 
+      # MAX_ANSWER bounds the bytes of an answer in an error.
+      MAX_ANSWER = 300
+
       # detail returns what a response says is wrong. A server that is not Limitgate says it otherwise.
       def detail(response)
         JSON.parse(response.body).fetch("detail")
       rescue StandardError
-        "Limitgate answers #{response.code}"
+        "Limitgate answers #{response.code}: #{response.body.to_s.byteslice(0, MAX_ANSWER).scrub("")}"
       end
 
       # exchange sends a body and returns the response. No other thread has the connection meanwhile,
@@ -82,6 +94,8 @@ module Limitgate
         response = connection.post(path, body, @fields)
         give_back(connection)
         response
+      rescue StandardError => e
+        raise "Limitgate at #{@url.scheme}://#{@url.host}:#{@url.port} does not answer: #{e.message}"
       end
 
       def take
