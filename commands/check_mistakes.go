@@ -85,10 +85,11 @@ func orQuoted(tenant, op, ip []byte) string {
 // Dims reports that dimensions stand before it.
 func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	word := words[0]
-	if named, text := o.joined(words); text != "" {
-		return "ERR invalid option '" + named + "': " + text
+	name, _, _ := bytes.Cut(bytes.TrimLeft(word, "-"), []byte("="))
+	name, _, _ = bytes.Cut(name, []byte(":"))
+	if shown, text := o.joined(words); text != "" {
+		return "ERR invalid option '" + shown + "': " + text
 	}
-	name, _, _ := bytes.Cut(word, []byte("="))
 	if equalFold(name, "BYPASS") {
 		word = name // without the token
 	}
@@ -108,10 +109,11 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 		return errReply + "RL.RESERVE and RL.ACQUIRE take it, for what they hold"
 	}
 	isCost := equalFold(name, "COST") || equalFold(name, "ESTIMATE")
-	if o&optionTTL != 0 && (len(word) > 0 && looksNumeric(word) || isCost) {
+	isNumber := len(word) > 0 && looksNumeric(word) && !isOption(name)
+	if o&optionTTL != 0 && (isNumber || isCost) {
 		return errReply + "RL.ACQUIRE has no cost, as it takes one slot, and the estimate of RL.RESERVE stands once, behind the ip and without a name"
 	}
-	if len(word) > 0 && looksNumeric(word) {
+	if isNumber {
 		return errReply + "the cost stands once, behind the ip and in front of the options"
 	}
 	if text := unnamed(word); text != "" {
@@ -133,7 +135,7 @@ func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 		}
 	}
 	meant := near(quote(word), names)
-	if meant == "" && len(words) == 2 && !isOption(word) && !equalFold(word, "COST") && !limit.ReservedDim(string(word)) {
+	if meant == "" && len(words) == 2 && !isOption(name) && !equalFold(word, "COST") && !limit.ReservedDim(string(word)) {
 		meant = "; did you mean DIM " + quote(word) + " " + quote(words[1]) + "?"
 	}
 	return errReply + meant

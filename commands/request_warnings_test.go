@@ -27,6 +27,8 @@ func TestRequestWarnings(t *testing.T) {
 	files["kinds"] = head + "    - {id: order, by: [tenant], when: {kind: order}, rate: 1/s}\n    - {id: shop, by: [tenant], when: {http_host: shop}, rate: 1/s}\n    - {id: all, by: [tenant], rate: 9/s}\n" + tenants
 	files["slots"] = head + "    - {id: k, by: [tenant], algorithm: concurrency, slots: 2}\n    - {id: off, by: [tenant], group: g, when: {ip: 10.0.0.0/8}, action: allow}\n" + tenants
 	files["paths"] = head + "    - {id: login, by: [tenant, host, ip], when: {path: /login}, rate: 1/s}\n    - {id: host, by: [tenant, host, ip], rate: 9/s}\n    - {id: key, by: [tenant, key, zone], group: g, rate: 9/s}\n" + tenants
+	files["chains"] = head + "    - {id: t, by: [tenant, app, user], rate: 1/s}\n    - {id: c, by: [tenant, \"api_key|team\"], group: g, when: {team: a}, rate: 1/s}\n" + tenants +
+		"dimensions: {user: {values: [u1, u2]}, app: {}, team: {}, api_key: {}}\n"
 	lacks := func(dim, id string) string {
 		return "no limit applies: the request has no " + dim + ", which limit " + id + " needs"
 	}
@@ -66,6 +68,7 @@ func TestRequestWarnings(t *testing.T) {
 		{"slots", "acme - -", []string{"no limit applies: limit k counts slots, which only RL.ACQUIRE takes"}},
 		{"paths", "acme - 192.0.2.1", []string{lacks("DIM host", "host"), lacks("DIM key and no DIM zone", "key")}},
 		{"paths", "acme - -", []string{lacks("DIM host and no ip", "host"), lacks("DIM key and no DIM zone", "key")}},
+		{"chains", "acme - - 1 DIM user u9", []string{lacks("DIM app", "t"), lacks("DIM team", "c")}},
 		{"default", "acme - 192.0.2.1", []string{lacks("op", "op")}},
 		{"default", "acme 192.0.2.1 -", []string{commands.AddressAsOpText}},
 	} {

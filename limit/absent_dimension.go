@@ -82,21 +82,18 @@ func (l *Limit) Lacks(req *Request) (dim string) {
 	return d.text
 }
 
-// LacksAll returns all dimensions, and chains of them, that a request lacks of which Lacks names one.
+// LacksAll returns all dimensions, and chains of them, that a request lacks of which Lacks names one. A chain with one of these is left out.
 func (l *Limit) LacksAll(req *Request) (dims []string) {
-	add := func(dim string) {
-		if !slices.Contains(dims, dim) {
-			dims = append(dims, dim)
-		}
-	}
 	for i := range l.when {
-		if c := &l.when[i]; !c.holds(req) {
-			add(c.name)
+		if c := &l.when[i]; c.absent(req) && !slices.Contains(dims, c.name) {
+			dims = append(dims, c.name)
 		}
 	}
 	for i := range l.by {
-		if _, _, ok := l.by[i].pick(req); !ok && l.Missing == MissingPass {
-			add(l.by[i].text)
+		d := &l.by[i]
+		isThere := func(p property) bool { return !p.absent(req) || slices.Contains(dims, p.name) }
+		if l.Missing == MissingPass && !slices.ContainsFunc(d.choices, isThere) {
+			dims = append(dims, d.text)
 		}
 	}
 	return dims

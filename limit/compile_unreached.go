@@ -37,7 +37,7 @@ func (c *compiler) noteUnreached() {
 			}
 			compared += len(c.set.Limits) // which isTaken looks through
 			if !c.isTaken(other, l) {
-				c.note(l.Line, "rate", "%s (%s) never denies%s: %s (%s) counts its requests too, and denies before it: %s", Quote(l.ID), l.Describe(), c.exceptOverrides(l), Quote(other.ID), other.Describe(), l.insteadOfUnreached(other))
+				c.note(l.Line, "rate", "%s (%s) never denies%s%s: %s (%s) counts its requests too, and denies before it: %s", Quote(l.ID), l.Describe(), c.exceptOverrides(l), l.exceptSettled(other), Quote(other.ID), other.Describe(), c.insteadOfUnreached(l, other))
 				break
 			}
 		}
@@ -54,13 +54,21 @@ func (c *compiler) exceptOverrides(l *Limit) string {
 	return ""
 }
 
+// exceptSettled returns words for a settlement of more than was reserved, which a window forgets when it ends, and other limits may not.
+func (l *Limit) exceptSettled(other *Limit) string {
+	if l.FixedCost > 0 || l.isOfKind(other) {
+		return ""
+	}
+	return ", unless RL.COMMIT takes more than was reserved"
+}
+
 // insteadOfUnreached says what to do about l, which other denies before.
-func (l *Limit) insteadOfUnreached(other *Limit) string {
+func (c *compiler) insteadOfUnreached(l, other *Limit) string {
 	if l.Plan != "" && l.Plan == other.Plan && isFiner(l.Level(), other.Level()) { // as checkReplaced wants it
 		return fmt.Sprintf("say replaces: [%s] in %s if its requests are to have more", other.ID, Quote(l.ID))
 	}
 	text := "leave it out, or raise " + Quote(other.ID)
-	if len(l.Replaces) > 0 || len(l.when) > 0 { // it may take the place of others
+	if len(l.Replaces) > 0 || len(l.when) > 0 || l.warn > 0 || c.overriddenLimits()[l.entryOfPlan()] { // it may take the place of others, or has another use
 		text = "raise " + Quote(other.ID) + " if its requests are to have more"
 	}
 	if l.FixedCost == 0 && l.Group != other.Group && l.Params.Capacity/10 >= other.Params.Capacity { // far more units than requests
@@ -93,15 +101,20 @@ func (l *Limit) mayBeUnreached() bool {
 }
 
 // deniesBefore reports whether l counts all requests that other counts, which have all its dimensions, and more of them in one bucket, and
-// admits fewer.
+// admits fewer. One that fails closed is not reached by its rate alone.
 func (l *Limit) deniesBefore(other *Limit) bool {
-	if l.FixedCost != other.FixedCost || l.MaxCost != other.MaxCost || !other.hasLevelOf(l) || !other.within(l) {
+	if l.FixedCost != other.FixedCost || l.MaxCost != other.MaxCost || !other.hasLevelOf(l) || !other.within(l) || other.OnError == OnErrorClosed && l.OnError != OnErrorClosed {
 		return false
 	}
-	if l.Params.Algorithm == other.Params.Algorithm && (l.Params.Algorithm == bucket.AlgorithmTokenBucket || l.hasWindowsOf(other)) {
+	if l.isOfKind(other) {
 		return admitsMore(other, l) && !admitsMore(l, other)
 	}
 	return other.Params.AdmitsAllOf(&l.Params)
+}
+
+// isOfKind reports whether two limits are token buckets, or have windows that begin and end at once.
+func (l *Limit) isOfKind(other *Limit) bool {
+	return l.Params.Algorithm == other.Params.Algorithm && (l.Params.Algorithm == bucket.AlgorithmTokenBucket || l.hasWindowsOf(other))
 }
 
 // hasWindowsOf reports whether the windows of two limits begin and end at once.

@@ -89,7 +89,7 @@ func checkAddr(flag, addr, example string) error {
 		return config.Mistake("--" + flag + " " + config.Quote(addr) + " has no port: write HOST:PORT, for example " + example)
 	}
 	if err == nil {
-		return config.Mistake("--" + flag + " " + config.Quote(addr) + " has another port than a number from 0 to 65535: write HOST:PORT, for example " + example)
+		return config.Mistake("--" + flag + " " + config.Quote(addr) + " has the port " + config.Quote(port) + ", which is no number from 0 to 65535: write HOST:PORT, for example " + example)
 	}
 	return config.Mistake("--" + flag + " " + config.Quote(addr) + " is no address: write HOST:PORT, for example " + example)
 }

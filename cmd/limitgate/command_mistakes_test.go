@@ -55,8 +55,8 @@ var argumentMistakes = []commandMistake{
 	{[]string{"--listne", ":6380"}, `a command is missing in front of "--listne"; did you mean limitgate serve --listen?`},
 	{[]string{"nope"}, "limitgate: there is no command \"nope\"; limitgate help lists them\n"},
 	{[]string{"serve", "--unsafe-open", "yes"}, `"yes" is not a flag: a flag that is a switch has its value behind =, such as --pprof=true, and is on without one`},
-	{[]string{"check", "--addr", "127.0.0.1:99999", "acme", "-", "-"}, `--addr "127.0.0.1:99999" has another port than a number from 0 to 65535: write HOST:PORT, for example 127.0.0.1:6380`},
-	{[]string{"health", "--addr", "127.0.0.1:http"}, `--addr "127.0.0.1:http" has another port than a number from 0 to 65535: write HOST:PORT, for example 127.0.0.1:9180`},
+	{[]string{"check", "--addr", "127.0.0.1:99999", "acme", "-", "-"}, `--addr "127.0.0.1:99999" has the port "99999", which is no number from 0 to 65535: write HOST:PORT, for example 127.0.0.1:6380`},
+	{[]string{"health", "--addr", "127.0.0.1:http"}, `--addr "127.0.0.1:http" has the port "http", which is no number from 0 to 65535: write HOST:PORT, for example 127.0.0.1:9180`},
 	{[]string{"check", "--addr", "http://127.0.0.1:22004/", "acme", "-", "-"}, `--addr "http://..." is no address: write HOST:PORT, for example 127.0.0.1:22004`},
 	{[]string{"check", "--addr", "http://u:secret@127.0.0.1:22004", "acme", "-", "-"}, `for example 127.0.0.1:6380`},
 	{[]string{"limits.yaml"}, `a command is missing in front of "limits.yaml"; did you mean limitgate serve --limits limits.yaml?`},
@@ -369,5 +369,9 @@ func TestMissingFileOfVariable(t *testing.T) {
 	}
 	if want := `read limits: there is no file "nope.yaml", by LIMITGATE_LIMITS of the environment`; !strings.Contains(out.String(), want) {
 		t.Errorf("%s, want %s", out.String(), want)
+	}
+	env.environ = append(env.environ, "LIMITGATE_USERS=nope.yaml")
+	if name := env.variableOf("nope.yaml"); name != "" {
+		t.Errorf("of two variables it is %s", name)
 	}
 }

@@ -147,10 +147,13 @@ func newPlane(ctx context.Context, o planeOptions, log *slog.Logger) (p *plane, 
 		return nil, err
 	}
 	p.limits = dynamo.NewTable(p.aws, o.table)
-	if p.stream, err = dynamo.OpenStream(ctx, p.aws, o.table); err != nil {
+	p.stream, err = dynamo.OpenStream(ctx, p.aws, o.table)
+	if errors.Is(err, dynamo.ErrNoStream) {
 		if swapped := p.swapped(ctx); swapped != nil {
-			err = swapped
+			return nil, swapped
 		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	items, err := p.limits.Scan(ctx)
@@ -203,8 +206,13 @@ func hasLimits(items []table.Item) bool {
 	return slices.ContainsFunc(items, func(i table.Item) bool { return table.IsKey(i.Key) })
 }
 
+// swappedTimeout bounds the search for limits in the table of --leases, which may name a large table.
+const swappedTimeout = 5 * time.Second
+
 // swapped returns an error if the table of --leases has limits and that of --table has none. It is nil, too, where one cannot be read.
 func (p *plane) swapped(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, swappedTimeout)
+	defer cancel()
 	leases, err := dynamo.NewTable(p.aws, p.options.leases).Scan(ctx)
 	if err == nil && hasLimits(leases) {
 		limits, err := p.limits.Scan(ctx)

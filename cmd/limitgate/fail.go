@@ -99,12 +99,17 @@ func (env *environment) flagOf(path string) string {
 	return ""
 }
 
-// variableOf returns the variable of the environment whose value is a path, or "".
-func (env *environment) variableOf(path string) string {
+// variableOf returns the variable of the environment whose value is a path, or "" if there is none, or more than one.
+func (env *environment) variableOf(path string) (found string) {
 	for _, entry := range env.environ {
-		if name, value, _ := strings.Cut(entry, "="); value == path && strings.HasPrefix(name, envPrefix) {
-			return name
+		name, value, _ := strings.Cut(entry, "=")
+		if value != path || !strings.HasPrefix(name, envPrefix) {
+			continue
 		}
+		if found != "" {
+			return ""
+		}
+		found = name
 	}
-	return ""
+	return found
 }

@@ -149,7 +149,7 @@ func TestUsageMistakes(t *testing.T) {
 		{"check --addr localhost acme - -", `check: --addr "localhost" has no port: write HOST:PORT, for example 127.0.0.1:6380`},
 		{"check --addr 6380 acme - -", `check: --addr "6380" is a port without its host: write HOST:PORT, for example 127.0.0.1:6380`},
 		{"check --addr 127.0.0.1: acme - -", `has no port`},
-		{"check --addr 127.0.0.1:http acme - -", `has another port than a number from 0 to 65535`},
+		{"check --addr 127.0.0.1:http acme - -", `has the port "http", which is no number from 0 to 65535`},
 		{"check --addr= acme - -", "check: --addr is empty: write HOST:PORT"},
 		{"top --addr=", "top: --addr is empty: write HOST:PORT"},
 		{"stats --addr=", "stats: --addr is empty: write HOST:PORT"},

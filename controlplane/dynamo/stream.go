@@ -30,7 +30,10 @@ type Stream struct {
 	arn string     // of the present stream of the table; a restore creates another one
 }
 
-// OpenStream returns the stream of a table.
+// ErrNoStream is the error for a table without a stream.
+var ErrNoStream = errors.New("the table has none")
+
+// OpenStream returns the stream of a table. Its error wraps ErrNoStream if the table has none.
 func OpenStream(ctx context.Context, config aws.Config, name string) (*Stream, error) {
 	s := &Stream{tables: dynamodb.NewFromConfig(config), client: dynamodbstreams.NewFromConfig(config), name: name}
 	return s, s.locate(ctx)
@@ -43,7 +46,7 @@ func (s *Stream) locate(ctx context.Context) error {
 		return fmt.Errorf("open stream of %s: %w", s.name, Plain(s.tables, s.name, err))
 	}
 	if out.Table.LatestStreamArn == nil {
-		return fmt.Errorf("open stream of %s: the table has none: enable one with new and old images: %s", s.name, enableStream(s.name))
+		return fmt.Errorf("open stream of %s: %w: enable one with new and old images: %s", s.name, ErrNoStream, enableStream(s.name))
 	}
 	if of := out.Table.StreamSpecification; of != nil && of.StreamViewType != "" && of.StreamViewType != dbtypes.StreamViewTypeNewAndOldImages {
 		return fmt.Errorf("open stream of %s: it has %s: enable one with new and old images (%s)", s.name, of.StreamViewType, dbtypes.StreamViewTypeNewAndOldImages)

@@ -24,7 +24,7 @@ var otherUnits = map[string]string{
 func rateForm(text string) error {
 	trimmed := strings.TrimSpace(text)
 	text = strings.ToLower(trimmed)
-	if advice := cmp.Or(asPrinted(text), bytesMeant(text)); advice != "" {
+	if advice := cmp.Or(asPrinted(text), bytesMeant(trimmed)); advice != "" {
 		return errors.New(advice)
 	}
 	m := otherRate.FindStringSubmatch(text)

@@ -57,6 +57,7 @@ func TestParseRateWords(t *testing.T) {
 		"64 KB per second":        "a rate has no unit of bytes: write 64000/s, and each request takes its bytes by its cost",
 		"1500 bytes / 2m":         "a rate has no unit of bytes: write 1500/2m, and each request takes its bytes by its cost",
 		"0MB/s":                   errRateForm.Error(),
+		"10Mb/s":                  errRateForm.Error(),
 		"99999PB/s":               errRateForm.Error(),
 		"900000TB/s":              errRateForm.Error(),
 		"10MB/fortnight":          errRateForm.Error(),
