@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func (o *operation) decode(body []byte) (requests []request, list bool, err erro
 		}
 		err = errors.New("one JSON value is a body, and more follows it")
 	}
-	return nil, list, o.syntaxOf(err)
+	return nil, list, o.syntaxOf(err, body)
 }
 
 // decodeList reads a list of requests.
@@ -225,14 +226,33 @@ func (d *reader) readText() ([]byte, error) {
 // kindNames are the kinds of JSON values, for errors.
 var kindNames = map[jsontext.Kind]string{'n': "null", 'f': "false", 't': "true", '"': "a text", '0': "a number", '{': "an object", '[': "a list"}
 
-// syntaxOf turns an error of the syntax into a sentence, with an example of a body, and leaves others.
-func (o *operation) syntaxOf(err error) error {
+// bareName matches a name of an object without double quotes.
+var bareName = regexp.MustCompile(`[{,]\s*'?([A-Za-z_][\w.-]*)'?\s*:`)
+
+// unquoted returns the name without double quotes at which an error of the syntax of a body is, or "".
+func unquoted(body []byte, at int64) string {
+	for _, m := range bareName.FindAllSubmatchIndex(body, maxBareNames) {
+		if int64(m[0]) <= at && at < int64(m[1]) {
+			return string(body[m[2]:m[3]])
+		}
+	}
+	return ""
+}
+
+// maxBareNames bounds the names that unquoted looks at.
+const maxBareNames = 100
+
+// syntaxOf turns an error of the syntax of a body into a sentence, with an example of a body, and leaves others.
+func (o *operation) syntaxOf(err error, body []byte) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the body is not JSON: it ends too early; write for example " + o.example)
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
 		return fmt.Errorf("%s is there twice in one object", limit.Shorten(syntax.JSONPointer.LastToken()))
+	case errors.As(err, &syntax) && unquoted(body, syntax.ByteOffset) != "":
+		name := limit.Shorten(unquoted(body, syntax.ByteOffset))
+		return fmt.Errorf("the body is not JSON: the name %s has no double quotes: write \"%[1]s\", for example %s", name, o.example)
 	case errors.As(err, &syntax):
 		return fmt.Errorf("the body is not JSON: %s at byte %d; write for example %s", limit.Shorten(strings.TrimPrefix(syntax.Err.Error(), "jsontext: ")), syntax.ByteOffset, o.example)
 	}

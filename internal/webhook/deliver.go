@@ -70,6 +70,9 @@ func (s *Sender) next(ctx context.Context) (m message, ok bool) {
 func (s *Sender) deliver(ctx, posting context.Context, m message) (goOn bool) {
 	for n := 1; n <= maxAttempts; n++ {
 		a := s.post(posting, m)
+		if posting.Err() == nil { // otherwise the end of Run is the reason
+			s.last = a.err
+		}
 		if a.err == nil {
 			s.count(&s.sent)
 			return true
@@ -125,6 +128,10 @@ func (s *Sender) dropRest() {
 	s.ended = true
 	if n := s.queued.Swap(0); n > 0 {
 		s.dropped.Add(n)
-		s.log.Warn("failed to deliver the last events to the webhook", "host", s.host, "events", n)
+		last := s.last
+		if last == nil {
+			last = errEnded
+		}
+		s.log.Warn("failed to deliver the last events to the webhook", "host", s.host, "events", n, "error", last)
 	}
 }

@@ -433,6 +433,9 @@ func TestEnd(t *testing.T) {
 			if strings.Contains(log.String(), line) != (c.want.Dropped > 0) {
 				t.Errorf("%s: the log is %s", c.name, log)
 			}
+			if reason := map[string]string{"one in trouble": "503", "a pause": "503", "one that is slow": errEnded.Error()}[c.name]; !strings.Contains(log.String(), reason) {
+				t.Errorf("%s: the log is without %q: %s", c.name, reason, log)
+			}
 		})
 	}
 }

@@ -53,6 +53,8 @@ type Sender struct {
 	now       func() time.Time
 	queue     chan message
 
+	last error // of the latest attempt, nil if it succeeded; for Run alone
+
 	sent, failed, dropped, queued atomic.Int64
 	failures, drops               logthrottle.Throttle
 
