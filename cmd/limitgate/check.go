@@ -47,11 +47,11 @@ func runCheck(ctx context.Context, env *environment, args []string) int {
 	fs := newFlags(env, "check", checkAbout,
 		`limitgate check acme "POST /v1/payments" 203.0.113.7 1`, `limitgate check acme "GET /v1/search" - 1 DIM user u1`)
 	addr := new(string)
-	defineAddr(env, fs, addr)
+	var flags clientFlags
+	flags.defineAddr(env, fs, addr)
 	asJSON := fs.Bool("json", false, "print the decision as JSON")
 	peek := fs.Bool("peek", false, "ask without taking anything")
 	timeout := fs.Duration("timeout", 5*time.Second, "how long to wait for an answer")
-	var flags clientFlags
 	flags.define(fs)
 	if code, done := parseFlags(env, fs, args); done {
 		return code

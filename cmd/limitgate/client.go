@@ -29,6 +29,7 @@ type clientFlags struct {
 	tls          bool
 	files        tlsfiles.ClientOptions
 	addrFlag     string // the flag of the address; empty is addr
+	listen       string // the value of LIMITGATE_LISTEN, which is the address without the flag; "" if it has none
 	user         string
 	passwordFile string
 }
@@ -59,7 +60,11 @@ func (f *clientFlags) defineTLS(fs *flag.FlagSet) {
 
 // check returns a mistake in the address, the time to wait or the user.
 func (f *clientFlags) check(addr string, timeout time.Duration) error {
-	if err := checkAddr(cmp.Or(f.addrFlag, "addr"), addr, defaultAddr); err != nil {
+	name := "--" + cmp.Or(f.addrFlag, "addr")
+	if f.listen != "" && addr == f.listen {
+		name = "env LIMITGATE_LISTEN:"
+	}
+	if err := checkAddrOf(name, addr, defaultAddr); err != nil {
 		return err
 	}
 	if f.passwordFile == "" && f.user != "" {
@@ -69,7 +74,10 @@ func (f *clientFlags) check(addr string, timeout time.Duration) error {
 }
 
 // checkAddr returns a mistake if the value of a flag is no address.
-func checkAddr(flag, addr, example string) error {
+func checkAddr(flag, addr, example string) error { return checkAddrOf("--"+flag, addr, example) }
+
+// checkAddrOf does the same for a setting by the name that the mistake has.
+func checkAddrOf(name, addr, example string) error {
 	_, port, err := net.SplitHostPort(addr)
 	_, badPort := strconv.ParseUint(port, 10, 16)
 	of, isURL := strings.CutPrefix(strings.TrimRight(addr, "/"), "http://")
@@ -80,18 +88,18 @@ func checkAddr(flag, addr, example string) error {
 	}
 	switch {
 	case addr == "":
-		return config.Mistake("--" + flag + " is empty: write HOST:PORT")
+		return config.Mistake(name + " is empty: write HOST:PORT")
 	case err == nil && badPort == nil:
 		return nil
 	case isPort(addr):
-		return config.Mistake("--" + flag + " " + config.Quote(addr) + " is a port without its host: write HOST:PORT, for example 127.0.0.1:" + addr)
+		return config.Mistake(name + " " + config.Quote(addr) + " is a port without its host: write HOST:PORT, for example 127.0.0.1:" + addr)
 	case !strings.Contains(addr, ":"), err == nil && port == "":
-		return config.Mistake("--" + flag + " " + config.Quote(addr) + " has no port: write HOST:PORT, for example " + example)
+		return config.Mistake(name + " " + config.Quote(addr) + " has no port: write HOST:PORT, for example " + example)
 	}
 	if err == nil {
-		return config.Mistake("--" + flag + " " + config.Quote(addr) + " has the port " + config.Quote(port) + ", which is no number from 0 to 65535: write HOST:PORT, for example " + example)
+		return config.Mistake(name + " " + config.Quote(addr) + " has the port " + config.Quote(port) + ", which is no number from 0 to 65535: write HOST:PORT, for example " + example)
 	}
-	return config.Mistake("--" + flag + " " + config.Quote(addr) + " is no address: write HOST:PORT, for example " + example)
+	return config.Mistake(name + " " + config.Quote(addr) + " is no address: write HOST:PORT, for example " + example)
 }
 
 // isPort reports whether a value is the number of a port alone.
@@ -170,8 +178,9 @@ func (f *clientFlags) tlsConfig(addr string) (*tls.Config, error) {
 const defaultAddr = "127.0.0.1:6380"
 
 // defineAddr defines the flag --addr.
-func defineAddr(env *environment, fs *flag.FlagSet, addr *string) {
-	fs.StringVar(addr, "addr", cmp.Or(env.lookup("LIMITGATE_LISTEN"), defaultAddr), "`address` of the limitgate to ask; otherwise that of LIMITGATE_LISTEN, if set")
+func (f *clientFlags) defineAddr(env *environment, fs *flag.FlagSet, addr *string) {
+	f.listen = env.lookup("LIMITGATE_LISTEN")
+	fs.StringVar(addr, "addr", cmp.Or(f.listen, defaultAddr), "`address` of the limitgate to ask; otherwise that of LIMITGATE_LISTEN, if set")
 }
 
 // clientOptions returns the options of a client of a limitgate that never retries.

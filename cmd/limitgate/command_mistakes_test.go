@@ -375,3 +375,18 @@ func TestMissingFileOfVariable(t *testing.T) {
 		t.Errorf("of two variables it is %s", name)
 	}
 }
+
+// TestAddrOfVariable: the mistake in an address of the environment names the variable, and one of the flag the flag.
+func TestAddrOfVariable(t *testing.T) {
+	for args, want := range map[string]string{
+		"check acme - -":              `check: env LIMITGATE_LISTEN: "31401" is a port without its host: write HOST:PORT, for example 127.0.0.1:31401`,
+		"top":                         `top: env LIMITGATE_LISTEN: "31401" is a port without its host`,
+		"check acme - - --addr 31402": `check: --addr "31402" is a port without its host`,
+	} {
+		var out bytes.Buffer
+		env := &environment{stdin: strings.NewReader(""), stdout: &out, stderr: &out, environ: []string{"LIMITGATE_LISTEN=31401"}}
+		if code := execute(t.Context(), env, strings.Fields(args)); code != exitUsage || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: exit %d: %s, want %s", args, code, out.String(), want)
+		}
+	}
+}

@@ -56,7 +56,7 @@ const (
 func (f *drillFlags) define(env *environment, fs *flag.FlagSet) {
 	fs.BoolVar(&f.asJSON, "json", false, "print JSON; with --run an object a second, and then the verdict")
 	fs.BoolVar(&f.run, "run", false, "make the outage, on a store with the key lg:test-store")
-	defineAddr(env, fs, &f.addr)
+	f.clientFlags.defineAddr(env, fs, &f.addr)
 	fs.StringVar(&f.admin, "admin", "", "its admin `address`, for the state of its breakers in each line")
 	fs.IntVar(&f.rate, "rate", 100, "`checks` a second, 1000 at most")
 	fs.DurationVar(&f.outage, "outage", 5*time.Second, "how long the outage lasts, from 1s to 1m")

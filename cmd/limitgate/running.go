@@ -199,7 +199,7 @@ type runningFlags struct {
 }
 
 func (f *runningFlags) define(env *environment, fs *flag.FlagSet, every time.Duration, everyHelp string) {
-	defineAddr(env, fs, &f.addr)
+	f.clientFlags.defineAddr(env, fs, &f.addr)
 	fs.BoolVar(&f.asJSON, "json", false, "print the reply as JSON")
 	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for an answer")
 	fs.DurationVar(&f.every, "every", every, everyHelp)
