@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // given is a value of a setting in a source.
@@ -135,7 +136,7 @@ func (l *loading) apply(src *source) {
 func (l *loading) validate(t settings, s *Settings) []error {
 	var errs []error
 	for _, p := range s.problems() {
-		if !l.failed[p.name] && !l.failed["unsafe_open"] {
+		if !l.failed[p.name] && !l.failed["unsafe_open"] && !l.namesFailed(t, p.text) {
 			g := l.used[t.named(p.name)]
 			errs = append(errs, fmt.Errorf("%s: %w", g.place, errors.New(p.text)))
 		}
@@ -146,6 +147,17 @@ func (l *loading) validate(t settings, s *Settings) []error {
 		}
 	}
 	return errs
+}
+
+// namesFailed reports whether a text names the flag of a setting with an unreadable value: it may be a consequence of that.
+func (l *loading) namesFailed(t settings, text string) bool {
+	for name := range l.failed {
+		_, behind, found := strings.Cut(text+" ", t.named(name).flag())
+		if found && behind[0] != '-' && (behind[0] < 'a' || behind[0] > 'z') {
+			return true
+		}
+	}
+	return false
 }
 
 // writtenAs returns the names of the settings that are not given by a flag, as they are written.
