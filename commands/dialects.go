@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -71,6 +72,15 @@ const (
 // unchanged.
 func capacityOf(burst int64) int64 { return max(burst, burst+1) }
 
+// burstText returns the text of an error of fill, with the burst as these dialects have it: without the first request.
+func burstText(err error) string {
+	var burst *bucket.BurstError
+	if errors.As(err, &burst) {
+		return fmt.Sprintf("max_burst %d at %s would take more than 35 years to fill: the largest is %d", burst.Burst-1, burst.Rate, burst.Largest-1)
+	}
+	return err.Error()
+}
+
 // validKey reports whether a key is valid: 1 to limit.MaxKeyBytes of any bytes.
 func validKey(key []byte) bool { return len(key) > 0 && len(key) <= limit.MaxKeyBytes }
 
@@ -104,7 +114,7 @@ func (o *inlineLimits) parseRedisCell(args [][]byte, req *limit.Request) (errRep
 		return "Cell error: Negative numbers are not supported"
 	}
 	if err := o.fill(req, args[1], inlineKey{count, min(period, maxSeconds) * second, capacityOf(burst)}, quantity); err != nil {
-		return "Cell error: " + err.Error()
+		return "Cell error: " + burstText(err)
 	}
 	return ""
 }
@@ -171,7 +181,7 @@ func (o *inlineLimits) parseGCRA(args [][]byte, req *limit.Request) (errReply st
 	}
 	of := inlineKey{tokens, int64(max(1, math.Round(period*second))), capacityOf(burst)}
 	if err := o.fill(req, args[1], of, count); err != nil {
-		return "ERR GCRA limiting uses microsecond accuracy. Combination of period, tokens_per_period and TOKENS|max_burst would cause an overflow: " + err.Error()
+		return "ERR GCRA limiting uses microsecond accuracy. Combination of period, tokens_per_period and TOKENS|max_burst would cause an overflow: " + burstText(err)
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -22,11 +23,19 @@ func NewInlineLimit(count, period, capacity int64) (*Limit, error) {
 	case capacity > bucket.MaxCapacity || count > bucket.MulDivAtMost(bucket.MaxCapacity, period, 1e6, bucket.MaxCapacity):
 		return nil, errors.New("the largest rate and capacity that can be counted exactly are 2^40")
 	}
-	p, err := (&bucket.Rate{Count: count, Period: period, Text: InlineID}).Params(bucket.AlgorithmTokenBucket, capacity)
+	p, err := (&bucket.Rate{Count: count, Period: period}).Params(bucket.AlgorithmTokenBucket, capacity)
+	if burst := (*bucket.BurstError)(nil); errors.As(err, &burst) {
+		burst.Rate = inlineRate(count, period)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &Limit{ID: InlineID, Ordinal: InlineOrdinal, Params: p}, nil
+}
+
+// inlineRate returns a rate in the form of limits files, as far as its period is whole seconds.
+func inlineRate(count, period int64) string {
+	return fmt.Sprintf("%d/%gs", count, float64(period)/1e6)
 }
 
 // InlineOrdinal is the Limit.Ordinal of inline limits: they are in no Set.

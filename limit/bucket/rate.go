@@ -123,9 +123,20 @@ func (r *Rate) Params(a Algorithm, burst int64) (Params, error) {
 	g := gcd(p.Count, p.Period)
 	p.Count, p.Period = p.Count/g, p.Period/g
 	if largest := MulDivAtMost(MaxFullTime, p.Count, p.Period, MaxCapacity); p.Capacity > largest {
-		return p, fmt.Errorf("a bucket of %d units at %s would take more than 35 years to fill: the largest burst that can be counted exactly is %d", burst, r.Text, largest)
+		return p, &BurstError{Burst: burst, Rate: r.Text, Largest: largest}
 	}
 	return p, nil
+}
+
+// BurstError is the error for a bucket that fills too slowly to be counted exactly, see MaxFullTime.
+type BurstError struct {
+	Burst   int64  // in units
+	Rate    string // at which it fills, as written
+	Largest int64  // burst at this rate
+}
+
+func (e *BurstError) Error() string {
+	return fmt.Sprintf("a bucket of %d units at %s would take more than 35 years to fill: the largest burst that can be counted exactly is %d", e.Burst, e.Rate, e.Largest)
 }
 
 // FullTime returns the microseconds in which an empty bucket fills, or after which a used
