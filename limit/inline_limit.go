@@ -3,6 +3,7 @@ package limit
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/limitgate/limitgate/limit/bucket"
 )
@@ -33,9 +34,9 @@ func NewInlineLimit(count, period, capacity int64) (*Limit, error) {
 	return &Limit{ID: InlineID, Ordinal: InlineOrdinal, Params: p}, nil
 }
 
-// inlineRate returns a rate in the form of limits files, as far as its period is whole seconds.
+// inlineRate returns a rate in the form of limits files, of a period in seconds.
 func inlineRate(count, period int64) string {
-	return fmt.Sprintf("%d/%gs", count, float64(period)/1e6)
+	return fmt.Sprintf("%d/%ss", count, strconv.FormatFloat(float64(period)/1e6, 'f', -1, 64))
 }
 
 // InlineOrdinal is the Limit.Ordinal of inline limits: they are in no Set.
