@@ -73,6 +73,11 @@ func NewDescriptorLimit(id string, count, period int64, mode Mode) (*Limit, erro
 	return &Limit{ID: id, Ordinal: DescriptorOrdinal, Mode: mode, Rate: rate, Params: p}, nil
 }
 
+// descriptorAlgorithms are the algorithms of descriptors.
+var descriptorAlgorithms = map[string]bucket.Algorithm{
+	"token_bucket": bucket.AlgorithmTokenBucket, "sliding_window": bucket.AlgorithmSlidingWindow, "fixed_window": bucket.AlgorithmFixedWindow,
+}
+
 // CompileDescriptor returns a limit of descriptors from its specification, of which it takes the id, the
 // rate, the burst, the algorithm, on_error, the lease and the time zone, and the mistakes in it. A limit
 // without an algorithm is a fixed window. The limit is nil if there are mistakes.
@@ -82,6 +87,10 @@ func CompileDescriptor(spec *RuleSpec) (*Limit, []Problem) {
 	own := *spec
 	if !own.Algorithm.Set() {
 		own.Algorithm = Text{"fixed_window", max(1, spec.Line)}
+	}
+	if _, known := algorithms[own.Algorithm.Value]; !known {
+		word(c, own.Algorithm, "algorithm", descriptorAlgorithms)
+		return nil, c.problems
 	}
 	c.compileKind(&own, l)
 	c.compileWords(&own, l)

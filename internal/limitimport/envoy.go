@@ -379,13 +379,20 @@ func (e *envoy) explain(r *envoyRule) {
 	if r.rule.Quota && r.action != "allow" {
 		e.remarkAt(at.File, at.Line, "%s denies by itself here, and not only together with the other quotas of a request", limit.Shorten(r.id))
 	}
-	if len(r.rule.Replaces) > 0 {
-		e.remarkAt(at.File, at.Line, "%s applies beside the limits that it replaces there: %s", limit.Shorten(r.id), limit.Shorten(strings.Join(r.rule.Replaces, ", ")))
+	if replaced := e.replaced(r); len(replaced) > 0 {
+		e.remarkAt(at.File, at.Line, "%s applies beside the limits that it replaces there: %s", limit.Shorten(r.id), limit.Shorten(strings.Join(replaced, ", ")))
 	}
 	if r.rule.Metadata != nil {
 		e.remarkAt(at.File, at.Line, "metadata of %s is not imported", limit.Shorten(r.id))
 	}
 	e.explainBeside(r)
+}
+
+// replaced returns the names that a rule replaces, of those that there are in its domain.
+func (e *envoy) replaced(r *envoyRule) []string {
+	return slices.DeleteFunc(slices.Clone(r.rule.Replaces), func(name string) bool {
+		return !slices.ContainsFunc(e.rules, func(o envoyRule) bool { return o.rule.Domain == r.rule.Domain && o.rule.Limit != nil && o.rule.Limit.Name == name })
+	})
 }
 
 // explainBeside remarks on limits that apply beside that of a rule, and not there.

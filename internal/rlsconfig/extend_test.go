@@ -115,7 +115,7 @@ func TestExtendMistakes(t *testing.T) {
 		{"unknown path", rule("tenant.path_login", "{}"), "x.yaml:5: domains.shop.rules.tenant.path_login: no limit of the domain has this path, so this has no effect; did you mean tenant.path_/login? (warning)"},
 		{"burst of a window", rule("tenant", "{burst: 5}"), "x.yaml:5: domains.shop.rules.tenant.burst: only a token_bucket has one: a fixed_window admits COUNT in each window"},
 		{"algorithm with slots", rule("tenant", "{algorithm: concurrency}"), "x.yaml:5: domains.shop.rules.tenant.algorithm: concurrency is not for descriptors: use token_bucket, sliding_window or fixed_window"},
-		{"unknown algorithm", rule("tenant", "{algorithm: token}"), "x.yaml:5: domains.shop.rules.tenant.algorithm: \"token\" is not one of concurrency, fixed_window, sliding_log, sliding_window, token_bucket"},
+		{"unknown algorithm", rule("tenant", "{algorithm: token}"), "x.yaml:5: domains.shop.rules.tenant.algorithm: \"token\" is not one of fixed_window, sliding_window, token_bucket"},
 		{"calendar of hours", rule("tenant.path_/login", "{calendar: true}"), "x.yaml:5: domains.shop.rules.tenant.path_/login.calendar: only days and months follow the calendar, and the unit of the rule is HOUR: remove it"},
 		{"calendar that is no switch", rule("month", "{calendar: maybe}"), `x.yaml:5: domains.shop.rules.month.calendar: "maybe" is not one of false, true`},
 		{"rule without a limit", rule("tenant.path_/free", "{algorithm: token_bucket}"), "x.yaml:5: domains.shop.rules.tenant.path_/free: the rule counts nothing, as it is unlimited or admits no request: remove this, or give it a limit"},

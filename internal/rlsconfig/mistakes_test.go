@@ -63,6 +63,7 @@ var mistakes = []struct{ name, file, want string }{
 	{"replace each other", replacing("a b", "b a"), `f:4: descriptors[1].rate_limit.replaces[0]: the limits "a", "b" replace each other: none of them would hold a request that meets all of them`},
 	{"replace each other in a circle", replacing("a b", "b c", "c a", "d a", "e d"), `f:5: descriptors[2].rate_limit.replaces[0]: the limits "a", "b", "c" replace each other: none of them would hold a request that meets all of them`},
 	{"metadata that is no mapping", "domain: d\ndescriptors:\n- {key: a, metadata: [x]}", "f:3: descriptors[0].metadata: keys with values belong here: KEY: VALUE"},
+	{"prose", "Our limits live here.\nAsk ops.\n", "f:1: it is text, and has no limits: every file of the folder is read, unless its name begins with a dot: move it elsewhere"},
 	{"empty file", "# nothing\n", "f:1: the file is empty: write domain and descriptors, or remove it"},
 	{"empty document", "---\n", "f:1: domain: a configuration needs the name of its domain: write domain: NAME"},
 	{"no YAML", "domain: d\ndescriptors: [", "f:2: not readable as YAML: the [ is not closed: write ] behind the last value"},

@@ -66,6 +66,10 @@ func readFile(f File, r *report) *document {
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		r.warn(at.on(max(more.Line, 1)), "a second YAML document begins: only the first of a file is read")
 	}
+	if len(root.Content) > 0 && root.Content[0].Kind == yaml.ScalarNode && !isNull(root.Content[0]) {
+		r.fail(at, "it is text, and has no limits: every file of the folder is read, unless its name begins with a dot: move it elsewhere")
+		return doc
+	}
 	doc.domain.broken = false
 	y := &yamlReader{report: r}
 	for _, n := range root.Content {
