@@ -245,12 +245,21 @@ func (r *readinessBody) storeFault() string {
 		return "for some of the tenants: " + r.Fault
 	case late != "" && r.Fault != "":
 		return "for each call that fails: those to " + late
-	case r.Fault == "":
+	case r.Fault == "" || r.newConnectionFault() != "":
 		return ""
 	case all > 0:
 		return "for a node: " + r.Fault
 	}
 	return "everything: " + r.Fault
+}
+
+// newConnectionFault returns the error of the last fetch of the topology, for which connections are opened, or "". The masters may decide
+// over those that are open.
+func (r *readinessBody) newConnectionFault() string {
+	if len(r.Shards) > 0 && strings.HasPrefix(r.Fault, "fetch topology: ") {
+		return r.Fault
+	}
+	return ""
 }
 
 // line returns the line for a proxy that is ready. The address may be that of another program, whose
@@ -267,6 +276,8 @@ func (r *readinessBody) line() string {
 		but = fmt.Sprintf(", but the backstop decides %.512s; ", table.Printable(fault))
 	} else if failed := r.failedCalls(); failed != "" {
 		but = fmt.Sprintf(", but calls to %.512s; ", table.Printable(failed))
+	} else if fault := r.newConnectionFault(); fault != "" {
+		but = fmt.Sprintf(", and the store decides over open connections, but new ones fail: %.512s; ", table.Printable(fault))
 	}
 	return fmt.Sprintf("ready%s%s, store %.256s", but, limits, table.Printable(r.Store))
 }
