@@ -391,7 +391,9 @@ func (e *envoy) explain(r *envoyRule) {
 // replaced returns the names that a rule replaces, of those that there are in its domain.
 func (e *envoy) replaced(r *envoyRule) []string {
 	return slices.DeleteFunc(slices.Clone(r.rule.Replaces), func(name string) bool {
-		return !slices.ContainsFunc(e.rules, func(o envoyRule) bool { return o.rule.Domain == r.rule.Domain && o.rule.Limit != nil && o.rule.Limit.Name == name })
+		return !slices.ContainsFunc(e.rules, func(o envoyRule) bool {
+			return o.rule.Domain == r.rule.Domain && o.rule.Limit != nil && o.rule.Limit.Name == name
+		})
 	})
 }
 
