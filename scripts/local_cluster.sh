@@ -3,7 +3,7 @@
 #
 #   local_cluster.sh start         starts it, and returns when it is whole
 #   local_cluster.sh kill TENANT   kills the master that has the buckets of a tenant
-#   local_cluster.sh restart       starts the killed servers again, as replicas of those that took over
+#   local_cluster.sh restart       starts the killed servers again, as replicas of those that took over, or empty if none did
 #   local_cluster.sh stop          ends what is left of it
 #
 # TOUR_PORT is the first of its six ports, 7600 unless it is set. Its files are in .cache/tour,
