@@ -31,12 +31,17 @@ const maxTimeout = 3_600_000
 
 // sender returns a function that sends the words of a command by a client of ioredis or node-redis, whose last error ends with a reply.
 function sender(client) {
+  const end = () => lastErrors.has(client) && lastErrors.set(client, undefined)
   const answered = (reply) => {
-    lastErrors.has(client) && lastErrors.set(client, undefined)
+    end()
     return reply
   }
-  if (typeof client?.call === 'function') return (words) => client.call(...words).then(answered)
-  if (typeof client?.sendCommand === 'function') return (words) => client.sendCommand(words).then(answered)
+  const failed = (err) => {
+    if (/^(?!NOAUTH|WRONGPASS)[A-Z]+ /.test(err?.message ?? '')) end() // it is a reply
+    throw err
+  }
+  if (typeof client?.call === 'function') return (words) => client.call(...words).then(answered, failed)
+  if (typeof client?.sendCommand === 'function') return (words) => client.sendCommand(words).then(answered, failed)
   throw new TypeError(`limitgate: the client is ${typeof client === 'object' ? 'an object without call and sendCommand' : `a ${typeof client}`}: give a client of ioredis or node-redis, such as new Redis(6380)`)
 }
 

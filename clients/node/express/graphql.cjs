@@ -116,7 +116,7 @@ function actualCost(data) {
 // operationName, and execute, which runs it. It resolves to the result for the client.
 function limitGraphQL({ status = 200, maxCost = 2147483647, mutation, defaultSize, maxDepth, maxFields, ...options }) {
   const counting = { mutation, defaultSize, maxDepth, maxFields }
-  const { onError = (err) => console.error(`limitgate: the true cost of a query is not settled: ${err.message}`) } = options
+  const onError = options.onError || ((err) => console.error(`limitgate: the true cost of a query is not settled: ${err.message}`))
   return async function run(req, res, { document, variables, operationName }, execute) {
     let requested
     try {

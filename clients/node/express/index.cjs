@@ -19,11 +19,12 @@ function limiter(options = {}) {
   for (const name of Object.keys(options)) {
     if (!optionNames.includes(name)) throw new TypeError(`limitgate: there is no option ${name}; the options are ${optionNames.join(', ')}`)
   }
-  const { tenant, op, ip, cost = 1, dims, settle, failOpen = true, onError = logUndecided } = options
+  const { tenant, op, ip, cost = 1, dims, settle, failOpen = true } = options
+  const onError = options.onError || logUndecided
   if (!tenant) throw new TypeError('limitgate: give a tenant: a text, or a function of the request')
   if (typeof tenant !== 'string' && typeof tenant !== 'function') throw new TypeError(`limitgate: the tenant is a ${typeof tenant}: give a text, or a function of the request`)
   for (const [name, value] of Object.entries({ settle, onError: options.onError, onDenied: options.onDenied })) {
-    if (value != null && typeof value !== 'function') throw new TypeError(`limitgate: the option ${name} is ${shown(value)}: it is a function`)
+    if (value && typeof value !== 'function') throw new TypeError(`limitgate: the option ${name} is ${shown(value)}: it is a function`)
   }
   if (typeof failOpen !== 'boolean') throw new TypeError(`limitgate: failOpen is ${JSON.stringify(failOpen)}: it is true or false`)
   const ask = asker(options)
@@ -49,14 +50,15 @@ function limiter(options = {}) {
 }
 
 // settled commits what settle returns, and gives errors of both to onError: the answer has been sent.
-async function settled(decision, { onError = logUnsettled }, settle) {
+async function settled(decision, { onError }, settle) {
   try {
     const given = await settle()
-    const actual = given === '' ? NaN : Number(given ?? NaN) // a header has a text
-    if (Number.isNaN(actual)) throw new TypeError(`settle gives ${shown(given)}: it has to give a number`)
+    const isNumber = typeof given === 'number' || typeof given === 'bigint' || (typeof given === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(given)) // a header has a text
+    const actual = isNumber ? Number(given) : NaN
+    if (!Number.isFinite(actual)) throw new TypeError(`settle gives ${shown(given)}: it has to give a number`)
     await decision.commit(actual)
   } catch (err) {
-    onError(err)
+    (onError || logUnsettled)(err)
   }
 }
 
@@ -78,7 +80,8 @@ const problem = (decision) => ({
 // limit returns middleware for Express.
 function limit(options) {
   const decide = limiter(options)
-  const { settle, onDenied = deny } = options
+  const { settle } = options
+  const onDenied = options.onDenied || deny
   return async function limitgate(req, res, next) {
     let decision
     try {

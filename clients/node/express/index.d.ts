@@ -38,7 +38,7 @@ export interface Options<Request = any, Response = any> {
   cost?: Of<Request, number>
   dims?: Of<Request, Record<string, string> | undefined>
   /** The true cost, when the answer is done: cost is an estimate then. */
-  settle?: (req: Request, res: Response) => number | Promise<number>
+  settle?: (req: Request, res: Response) => number | string | Promise<number | string>
   /** Whether requests go on while Limitgate does not answer: true. */
   failOpen?: boolean
   /** Receives errors of requests that go on. */

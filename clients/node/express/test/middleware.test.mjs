@@ -135,7 +135,7 @@ test('a password that is refused is a mistake, until the connection is there', a
   }
 })
 
-test('a refusal that is past, of a client that emits no ready', async () => {
+test('a refusal that is past, of a client that emits no ready', async (t) => {
   const silent = []
   let answer = () => Promise.resolve([1, 2, 1, 0, 0, 'two', 'store', [], null])
   const pool = Object.assign(new EventEmitter(), { sendCommand: () => answer() })
@@ -153,6 +153,12 @@ test('a refusal that is past, of a client that emits no ready', async () => {
   assert.equal((await request()).name, 'DecisionError')
   answer = () => Promise.reject(new Error('ERR invalid tenant'))
   assert.equal((await request()).message, 'ERR invalid tenant')
+  answer = () => new Promise(() => {})
+  assert.equal(await request(), undefined) // an error reply, too, ends a refusal
+  const without = limit({ client: pool, tenant: 'acme', timeout: 50, onError: null, onDenied: null, settle: null })
+  const log = t.mock.method(console, 'error', () => {})
+  assert.equal(await new Promise((resolve) => without({ method: 'GET', path: '/', socket: {} }, { setHeader () {} }, resolve)), undefined)
+  assert.match(log.mock.calls[0].arguments[0], /a request goes on without a decision/)
 })
 
 test('a client of another port of limitgate', async (t) => {
@@ -276,7 +282,7 @@ test('settle may fail', async (t) => {
   assert.equal((await fetch(await serve(t, koa))).status, 200)
   await until(async () => errors.length === 3)
   assert.deepEqual(errors, ['of mine', 'of mine', 'of mine'])
-  for (const [n, given] of [undefined, null, '', 'x'].entries()) {
+  for (const [n, given] of [undefined, null, '', 'x', '  ', false, Infinity].entries()) {
     const app = express()
     app.get('/', limit({ ...options, tenant: `failing4${n}`, settle: async () => given }), (req, res) => res.send('served'))
     assert.equal((await fetch(await serve(t, app))).status, 200)

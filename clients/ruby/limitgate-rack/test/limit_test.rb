@@ -124,11 +124,14 @@ class LimitTest < MiddlewareTest
       message = assert_raises(ArgumentError, name) { limit(tenant: "a", url: URL, name => value) }.message
       assert_includes message, "#{name} is #{value.inspect}: it is "
     end
+    [Float::INFINITY, 0, -1, 1e30, Complex(1, 1)].each { |value| assert_raises(ArgumentError) { limit(tenant: "a", url: URL, timeout: value) } }
+    refute_includes assert_raises(ArgumentError) { limit(tenant: "a", url: URL, on_error: Struct.new(:dsn).new("sesame")) }.message, "sesame"
   end
 
   def test_values_of_a_request_are_named
     { { tenant: ->(_) {} } => "the option tenant gives nil for this request: it has to give a text",
       { dims: { "region" => "eu", "user" => nil } } => "the dimension user is nil: leave it out",
+      { dims: ["user"] } => "dims must be a Hash of names and texts",
       { dims: { user: "" } } => 'the dimension user is "": leave it out' }.each do |options, want|
       error = assert_raises(Limitgate::Rack::DecisionError) { get(limit(**WAYS["http"], tenant: "a", **options)) }
       assert_equal want, error.message

@@ -42,12 +42,14 @@ module Limitgate
       raise DecisionError, "cost must be an integer: #{cost.inspect}" unless cost.is_a?(Integer)
       raise DecisionError, "the option tenant gives nil for this request: it has to give a text" if tenant.nil?
 
-      lacking = (dims || {}).find { |_name, value| value.nil? || value == "" }
+      raise DecisionError, "dims must be a Hash of names and texts" unless dims.nil? || dims.respond_to?(:to_hash)
+
+      lacking = (dims || {}).to_hash.find { |_name, value| value.nil? || value == "" }
       raise DecisionError, "the dimension #{lacking.first} is #{lacking.last.inspect}: leave it out" if lacking
 
       request = Request.new(
         tenant: text(tenant), op: text_or_dash(op), ip: text_or_dash(ip), cost: cost,
-        dims: (dims || {}).to_h { |name, value| [text(name), text(value)] }
+        dims: (dims || {}).to_hash.to_h { |name, value| [text(name), text(value)] }
       )
       bytes = [request.tenant, request.op, request.ip, *request.dims.flatten].sum(&:bytesize)
       raise DecisionError, "tenant, op, ip and dims have #{bytes} bytes, at most #{MAX_BYTES}" if bytes > MAX_BYTES

@@ -12,6 +12,9 @@ module Limitgate
       # DECISION is the key of env with the Decision, or with nil if there is none.
       DECISION = "limitgate.decision"
 
+      # MAX_TIMEOUT is an hour, in seconds.
+      MAX_TIMEOUT = 3600
+
       def initialize(app, tenant:, client: nil, url: nil, timeout: 0.25, authorization: nil, op: nil, ip: nil,
                      cost: 1, dims: nil, settle: nil, fail_open: true, on_denied: nil, on_error: nil)
         check_options(timeout: timeout, fail_open: fail_open, settle: settle, on_denied: on_denied, on_error: on_error)
@@ -50,17 +53,25 @@ module Limitgate
 
       # check_options raises ArgumentError for values that would fail in each request, or be taken for others.
       def check_options(timeout:, fail_open:, **functions)
-        unless timeout.is_a?(Numeric) && timeout.positive?
-          raise ArgumentError, "limitgate: the timeout is #{timeout.inspect}: it is a number of seconds, such as 0.25"
+        unless timeout.is_a?(Numeric) && timeout.real? && timeout.between?(0.001, MAX_TIMEOUT)
+          raise ArgumentError, "limitgate: the timeout is #{shown(timeout)}: it is a number of seconds, such as 0.25"
         end
         unless [true, false].include?(fail_open)
-          raise ArgumentError, "limitgate: fail_open is #{fail_open.inspect}: it is true or false"
+          raise ArgumentError, "limitgate: fail_open is #{shown(fail_open)}: it is true or false"
         end
 
         functions.each do |name, value|
           next if value.nil? || value.respond_to?(:call)
 
-          raise ArgumentError, "limitgate: #{name} is #{value.inspect}: it is a function, such as a lambda"
+          raise ArgumentError, "limitgate: #{name} is #{shown(value)}: it is a function, such as a lambda"
+        end
+      end
+
+      # shown returns a value as it stands in code, or the class of an object, which may have secrets.
+      def shown(value)
+        case value
+        when String, Symbol, Numeric, true, false, nil then value.inspect[0, 80]
+        else "a #{value.class}"
         end
       end
 
@@ -99,7 +110,7 @@ module Limitgate
       # the request charged as estimated.
       def commit(env, decision, status)
         actual = @settle.call(env, status)
-        raise ArgumentError, "settle gives #{actual.inspect}: it has to give a number" unless actual.is_a?(Numeric)
+        raise ArgumentError, "settle gives #{shown(actual)}: it has to give a number" unless actual.is_a?(Numeric)
 
         @ask.commit(decision.id, [0, actual.ceil].max)
       rescue StandardError => e

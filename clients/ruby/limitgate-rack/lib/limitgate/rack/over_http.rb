@@ -84,7 +84,7 @@ module Limitgate
       def detail(response)
         JSON.parse(response.body).fetch("detail")
       rescue StandardError
-        "Limitgate answers #{response.code}: #{response.body.to_s.byteslice(0, MAX_ANSWER).scrub("")}"
+        "Limitgate answers #{response.code}: #{response.body.to_s.byteslice(0, MAX_ANSWER).force_encoding(Encoding::UTF_8).scrub("").gsub(/[[:cntrl:]]+/, " ")}"
       end
 
       # exchange sends a body and returns the response. No other thread has the connection meanwhile,
