@@ -61,16 +61,18 @@ func TestHTTPMistakes(t *testing.T) {
 // TestConsequences: a value that cannot be read is the only mistake, and not that others lack it.
 func TestConsequences(t *testing.T) {
 	for args, want := range map[string]string{
-		"--rls=31377 --rls-config=folder":                `flag --rls: "31377" is not host:port; write for example 127.0.0.1:31377`,
-		"--rls=unix:rel.sock --rls-config=folder":        `flag --rls: `,
-		"--http=31309 --http-gateway=kong":               `flag --http: "31309" is not host:port; write for example 127.0.0.1:31309`,
-		"--redis=31310 --redis-tls":                      `flag --redis: "31310" is a port without its host; write host:port, for example 127.0.0.1:31310`,
-		"--redis=31310 --redis-user=u":                   `flag --redis: `,
-		"--redis-tls-ca=f --redis=h:1 --redis-auth=iams": `flag --redis-auth: `,
+		"--rls=31377 --rls-config=folder":                                                          `flag --rls: "31377" is not host:port; write for example 127.0.0.1:31377`,
+		"--rls=unix:rel.sock --rls-config=folder":                                                  `flag --rls: `,
+		"--http=31309 --http-gateway=kong":                                                         `flag --http: "31309" is not host:port; write for example 127.0.0.1:31309`,
+		"--redis=31310 --redis-tls":                                                                `flag --redis: "31310" is a port without its host; write host:port, for example 127.0.0.1:31310`,
+		"--redis-sentinel=master=m,127.0.0.1 --redis-tls --instances=heartbeat":                    `flag --redis-sentinel: `,
+		"--limits-canary=abc --rollout-gate=appconfig://a/b/c --cells-table=c --limits=basic.yaml": "it is for limits in a table",
+		"--redis=31310 --redis-user=u":                                                             `flag --redis: `,
+		"--redis-tls-ca=f --redis=h:1 --redis-auth=iams":                                           `flag --redis-auth: `,
 	} {
 		_, _, err := load(strings.Fields(args), nil, "")
 		lines := 1
-		if strings.Contains(args, "iams") { // and that the authorities have no effect
+		if strings.Contains(args, "iams") || strings.Contains(args, "canary") { // and that the authorities have no effect, or that it is no table
 			lines = 2
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "\n") != lines-1 {

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 )
 
 // given is a value of a setting in a source.
@@ -149,12 +149,16 @@ func (l *loading) validate(t settings, s *Settings) []error {
 	return errs
 }
 
-// namesFailed reports whether a text names the flag of a setting with an unreadable value: it may be a consequence of that.
+// lackOf matches the flag of a setting that a mistake in another one says is lacking.
+var lackOf = regexp.MustCompile(`(?:without|by|set) (--[a-z-]+)`)
+
+// namesFailed reports whether the text of a mistake says that a setting is lacking whose value is unreadable: it is a consequence of that.
 func (l *loading) namesFailed(t settings, text string) bool {
-	for name := range l.failed {
-		_, behind, found := strings.Cut(text+" ", t.named(name).flag())
-		if found && behind[0] != '-' && (behind[0] < 'a' || behind[0] > 'z') {
-			return true
+	for _, m := range lackOf.FindAllStringSubmatch(text, -1) {
+		for name := range l.failed {
+			if m[1] == t.named(name).flag() || m[1] == "--redis" && name == "redis.sentinel" {
+				return true
+			}
 		}
 	}
 	return false

@@ -219,14 +219,14 @@ func (c *compiler) hasOwn(a, b *Limit) bool {
 	})
 }
 
-// liftedConditions returns the conditions, by name and text, of the limits that a lifts by its level.
+// liftedConditions returns the conditions, by name and text, of the enforced limits that a lifts by its level.
 func (c *compiler) liftedConditions(a *Limit) map[[2]string]bool {
 	if all, known := c.lift[a]; known {
 		return all
 	}
 	all := map[[2]string]bool{}
 	for _, l := range c.set.Limits {
-		if l.Action == ActionLimit && l.Plan == a.Plan && l.groupKey() == a.groupKey() && takesPlace(a, l) && canMeet(a, l) {
+		if l.Action == ActionLimit && l.Mode == ModeEnforce && (l.Plan == a.Plan || l.Plan == "") && l.groupKey() == a.groupKey() && takesPlace(a, l) && canMeet(a, l) {
 			for i := range l.when {
 				all[[2]string{l.when[i].name, l.when[i].text}] = true
 			}

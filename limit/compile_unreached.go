@@ -54,12 +54,20 @@ func (c *compiler) exceptOverrides(l *Limit) string {
 	return ""
 }
 
-// exceptSettled returns words for a settlement of more than was reserved, which a window forgets when it ends, and other limits may not.
+// exceptSettled returns words for the time without the store, or for a settlement of more than was reserved, which a window forgets when it ends, and other limits may not.
 func (l *Limit) exceptSettled(other *Limit) string {
-	if l.FixedCost > 0 || l.isOfKind(other) {
+	switch {
+	case l.failsCloser(other):
+		return " while the store answers"
+	case l.FixedCost > 0 || l.isOfKind(other):
 		return ""
 	}
 	return ", unless RL.COMMIT takes more than was reserved"
+}
+
+// failsCloser reports whether l fails closed, and other does not.
+func (l *Limit) failsCloser(other *Limit) bool {
+	return l.OnError == OnErrorClosed && other.OnError != OnErrorClosed
 }
 
 // insteadOfUnreached says what to do about l, which other denies before.
@@ -68,7 +76,7 @@ func (c *compiler) insteadOfUnreached(l, other *Limit) string {
 		return fmt.Sprintf("say replaces: [%s] in %s if its requests are to have more", other.ID, Quote(l.ID))
 	}
 	text := "leave it out, or raise " + Quote(other.ID)
-	if len(l.Replaces) > 0 || len(l.when) > 0 || l.warn > 0 || c.overriddenLimits()[l.entryOfPlan()] { // it may take the place of others, or has another use
+	if len(l.Replaces) > 0 || len(l.when) > 0 || l.warn > 0 || l.failsCloser(other) || c.overriddenLimits()[l.entryOfPlan()] { // it may take the place of others, or has another use
 		text = "raise " + Quote(other.ID) + " if its requests are to have more"
 	}
 	if l.FixedCost == 0 && l.Group != other.Group && l.Params.Capacity/10 >= other.Params.Capacity { // far more units than requests
@@ -101,9 +109,9 @@ func (l *Limit) mayBeUnreached() bool {
 }
 
 // deniesBefore reports whether l counts all requests that other counts, which have all its dimensions, and more of them in one bucket, and
-// admits fewer. One that fails closed is not reached by its rate alone.
+// admits fewer.
 func (l *Limit) deniesBefore(other *Limit) bool {
-	if l.FixedCost != other.FixedCost || l.MaxCost != other.MaxCost || !other.hasLevelOf(l) || !other.within(l) || other.OnError == OnErrorClosed && l.OnError != OnErrorClosed {
+	if l.FixedCost != other.FixedCost || l.MaxCost != other.MaxCost || !other.hasLevelOf(l) || !other.within(l) {
 		return false
 	}
 	if l.isOfKind(other) {

@@ -90,7 +90,7 @@ func CompileDescriptor(spec *RuleSpec) (*Limit, []Problem) {
 	}
 	if _, known := algorithms[own.Algorithm.Value]; !known {
 		word(c, own.Algorithm, "algorithm", descriptorAlgorithms)
-		return nil, c.problems
+		own.Algorithm.Value = "fixed_window" // for other mistakes
 	}
 	c.compileKind(&own, l)
 	c.compileWords(&own, l)

@@ -245,7 +245,7 @@ func (r *readinessBody) storeFault() string {
 		return "for some of the tenants: " + r.Fault
 	case late != "" && r.Fault != "":
 		return "for each call that fails: those to " + late
-	case r.Fault == "" || r.newConnectionFault() != "":
+	case r.Fault == "" || r.topologyFault() != "":
 		return ""
 	case all > 0:
 		return "for a node: " + r.Fault
@@ -253,9 +253,8 @@ func (r *readinessBody) storeFault() string {
 	return "everything: " + r.Fault
 }
 
-// newConnectionFault returns the error of the last fetch of the topology, for which connections are opened, or "". The masters may decide
-// over those that are open.
-func (r *readinessBody) newConnectionFault() string {
+// topologyFault returns the error of the last fetch of the topology, or "". The masters that are known may decide all the same.
+func (r *readinessBody) topologyFault() string {
 	if len(r.Shards) > 0 && strings.HasPrefix(r.Fault, "fetch topology: ") {
 		return r.Fault
 	}
@@ -276,8 +275,8 @@ func (r *readinessBody) line() string {
 		but = fmt.Sprintf(", but the backstop decides %.512s; ", table.Printable(fault))
 	} else if failed := r.failedCalls(); failed != "" {
 		but = fmt.Sprintf(", but calls to %.512s; ", table.Printable(failed))
-	} else if fault := r.newConnectionFault(); fault != "" {
-		but = fmt.Sprintf(", and the store decides over open connections, but new ones fail: %.512s; ", table.Printable(fault))
+	} else if fault := r.topologyFault(); fault != "" {
+		but = fmt.Sprintf(", and the store decides, but its nodes cannot be looked up: %.512s; ", table.Printable(fault))
 	}
 	return fmt.Sprintf("ready%s%s, store %.256s", but, limits, table.Printable(r.Store))
 }

@@ -232,12 +232,15 @@ var bareName = regexp.MustCompile(`[{,]\s*'?([A-Za-z_][\w.-]*)'?\s*:`)
 // unquoted returns the name without double quotes at which an error of the syntax of a body is, or "".
 func unquoted(body []byte, at int64) string {
 	for _, m := range bareName.FindAllSubmatchIndex(body, maxBareNames) {
-		if int64(m[0]) <= at && at < int64(m[1]) {
+		if begin := int64(m[2]); at == begin || at == begin-1 && body[at] == '\'' || at > begin && at < int64(m[3]) && isLiteral(body[m[2]]) {
 			return string(body[m[2]:m[3]])
 		}
 	}
 	return ""
 }
+
+// isLiteral reports whether a byte begins true, false or null, which the error is about if a name begins so.
+func isLiteral(b byte) bool { return b == 't' || b == 'f' || b == 'n' }
 
 // maxBareNames bounds the names that unquoted looks at.
 const maxBareNames = 100
