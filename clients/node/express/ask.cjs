@@ -14,6 +14,7 @@ class DecisionError extends Error {
 // limitgate serve --http. Timeout is in milliseconds.
 function asker({ client, url, timeout = 250, authorization }) {
   if (!Number.isInteger(timeout) || timeout < 1 || timeout > maxTimeout) throw new TypeError(`limitgate: the timeout is ${shown(timeout)}: it is a whole number of milliseconds, such as 250 for a quarter of a second`)
+  if (authorization && /[\u0000-\u001f\u007f]/.test(String(authorization).trim())) throw new TypeError('limitgate: the authorization has a line break or another control character inside')
   if (client && url) throw new TypeError('limitgate: give a client or a url, not both')
   if (client) return overRedis(client, timeout)
   if (url) {

@@ -433,6 +433,8 @@ test('CommonJS has the same functions', () => {
   assert.throws(() => limit({ url }), /give a tenant/)
   assert.throws(() => limit(), /give a tenant/)
   for (const name of ['settle', 'onDenied', 'onError']) assert.throws(() => limit({ url, tenant: 'a', [name]: 503 }), new RegExp(`the option ${name} is 503: it is a function`))
+  assert.throws(() => limit({ url, tenant: 'a', authorization: 'Bearer sesame\nX: y' }), (err) => /the authorization has a line break/.test(err.message) && !err.message.includes('sesame'))
+  assert.doesNotThrow(() => limit({ url, tenant: 'a', authorization: 'Bearer sesame\n' }))
   assert.throws(() => limit({ url, tenant: 5 }), /the tenant is a number: give a text, or a function of the request/)
   assert.throws(() => limit({ url, tenant: 'a', failopen: false }), /there is no option failopen/)
   assert.throws(() => limit({ url: 'redis://127.0.0.1:6380', tenant: 'a' }), /such as http:/)

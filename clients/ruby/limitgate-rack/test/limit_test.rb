@@ -125,6 +125,10 @@ class LimitTest < MiddlewareTest
       assert_includes message, "#{name} is #{value.inspect}: it is "
     end
     [Float::INFINITY, 0, -1, 1e30, Complex(1, 1)].each { |value| assert_raises(ArgumentError) { limit(tenant: "a", url: URL, timeout: value) } }
+    message = assert_raises(ArgumentError) { limit(tenant: "a", url: URL, authorization: "Bearer sesame\nX: y") }.message
+    assert_match(/the authorization has a line break/, message)
+    refute_includes message, "sesame"
+    limit(tenant: "a", url: URL, authorization: "Bearer sesame\n")
     refute_includes assert_raises(ArgumentError) { limit(tenant: "a", url: URL, on_error: Struct.new(:dsn).new("sesame")) }.message, "sesame"
   end
 

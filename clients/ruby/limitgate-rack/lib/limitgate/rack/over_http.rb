@@ -23,6 +23,10 @@ module Limitgate
         @url = OverHTTP.parse(url)
         @timeout = timeout
         @fields = { "Content-Type" => "application/json" }
+        if authorization.to_s.strip.match?(/[[:cntrl:]]/)
+          raise ArgumentError, "limitgate: the authorization has a line break or another control character inside"
+        end
+
         @fields["Authorization"] = authorization if authorization
         @mutex = Mutex.new
         @unused = []
