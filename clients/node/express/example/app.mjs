@@ -9,7 +9,7 @@ import { limit } from 'limitgate-express'
 
 const [host, port] = (process.env.LIMITGATE ?? '127.0.0.1:6380').split(':')
 const client = new Redis({ host, port: Number(port), maxRetriesPerRequest: 0 })
-client.on('error', (err) => console.error('limitgate:', err.message || err.code)) // why it is not connected, such as WRONGPASS
+client.on('error', (err) => console.error('limitgate:', err.message || err.code)) // the reason that the client knows, such as WRONGPASS
 
 const app = express()
 app.get('/v1/items/:id', limit({ client, tenant: (req) => req.get('X-Tenant') ?? 'anonymous' }), (req, res) => res.send('an item\n'))
