@@ -85,8 +85,7 @@ func orQuoted(tenant, op, ip []byte) string {
 // Dims reports that dimensions stand before it.
 func (o option) invalid(words [][]byte, dims bool) (errReply string) {
 	word := words[0]
-	name, _, _ := bytes.Cut(bytes.TrimLeft(word, "-"), []byte("="))
-	name, _, _ = bytes.Cut(name, []byte(":"))
+	name, _, _ := splitOption(word)
 	if shown, text := o.joined(words); text != "" {
 		return "ERR invalid option '" + shown + "': " + text
 	}

@@ -12,12 +12,8 @@ var optionNames = []string{"ID id", "HEADERS", "TTL ms", "BYPASS token", "LIMIT 
 // joined returns how to write the first of some words, which is an option of o that is joined to its value, as in ID=7 and DIM:user, or
 // that has dashes; or "". Named is that word for an error, without the token of BYPASS.
 func (o option) joined(words [][]byte) (named, advice string) {
-	word := bytes.TrimLeft(words[0], "-")
-	name, value := word, []byte(nil)
-	at := bytes.IndexAny(word, "=:")
-	if at >= 0 {
-		name, value = word[:at], word[at+1:]
-	} else if len(word) == len(words[0]) {
+	name, value, hasValue := splitOption(words[0])
+	if len(name) == len(words[0]) {
 		return "", ""
 	}
 	option := strings.ToUpper(string(name))
@@ -26,13 +22,13 @@ func (o option) joined(words [][]byte) (named, advice string) {
 	switch named = quote(words[0]); {
 	case form == "":
 		return "", ""
-	case form == option && at >= 0: // HEADERS
+	case form == option && hasValue: // HEADERS
 		return named, "it has no value: write " + option
-	case at < 0 && option == "DIM" && len(words) > 1 && bytes.IndexByte(words[1], '=') > 0:
+	case !hasValue && option == "DIM" && len(words) > 1 && bytes.IndexByte(words[1], '=') > 0:
 		return named, dashes + dimensionMeant(words[1], words[2:])
-	case at < 0 && option == "DIM":
+	case !hasValue && option == "DIM":
 		return named, dashes + dimensionMeant(nil, words[1:])
-	case at < 0:
+	case !hasValue:
 		return named, dashes + form
 	case option == "BYPASS":
 		return option, blank + form
@@ -42,6 +38,15 @@ func (o option) joined(words [][]byte) (named, advice string) {
 		return named, blank + form
 	}
 	return named, blank + option + " " + quote(value)
+}
+
+// splitOption splits a word without its dashes at the first = or :, if it has one.
+func splitOption(word []byte) (name, value []byte, hasValue bool) {
+	name = bytes.TrimLeft(word, "-")
+	if at := bytes.IndexAny(name, "=:"); at >= 0 {
+		return name[:at], name[at+1:], true
+	}
+	return name, nil, false
 }
 
 // form returns an option of o with a placeholder for its value, or "" if a name in capitals is none.

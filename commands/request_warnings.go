@@ -97,7 +97,7 @@ func lackingWarnings(req *limit.Request, set *limit.Set) (warnings []string) {
 	return warnings
 }
 
-// containsAll reports whether all has each of some, and some is not empty unless all is.
+// containsAll reports whether all has each of some. An empty list is in an empty one alone.
 func containsAll(all, some []string) bool {
 	if len(some) == 0 {
 		return len(all) == 0
