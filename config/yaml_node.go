@@ -69,11 +69,12 @@ func mapping[T any](d *limitsDecoder, to *T, known fields[T], n *yaml.Node, fiel
 
 // keyMeantBy returns the key of advice that asks for one alone, or "".
 func keyMeantBy(advice string) string {
-	name, _ := strings.CutPrefix(advice, didYouMean)
-	if name, asks := strings.CutSuffix(name, "?"); asks && len(name)+len(didYouMean)+1 == len(advice) {
-		return name
+	name, asks := strings.CutPrefix(advice, didYouMean)
+	name, ends := strings.CutSuffix(name, "?")
+	if !asks || !ends {
+		return ""
 	}
-	return ""
+	return name
 }
 
 // readMisspelt reads the value of a misspelt key, which is reported already, as that of the key that is meant, so that no other mistakes
