@@ -82,7 +82,8 @@ func (l *Limit) Lacks(req *Request) (dim string) {
 	return d.text
 }
 
-// LacksAll returns all dimensions, and chains of them, that a request lacks of which Lacks names one. A chain with one of these is left out.
+// LacksAll returns every dimension, or chain of dimensions, for want of which l does not apply to a request. It leaves out a chain with a
+// dimension that it returns. It is for limits of which Lacks returns one.
 func (l *Limit) LacksAll(req *Request) (dims []string) {
 	for i := range l.when {
 		if c := &l.when[i]; c.absent(req) && !slices.Contains(dims, c.name) {

@@ -37,7 +37,7 @@ func (c *compiler) noteUnreached() {
 			}
 			compared += len(c.set.Limits) // which isTaken looks through
 			if !c.isTaken(other, l) {
-				c.note(l.Line, "rate", "%s (%s) never denies%s%s: %s (%s) counts its requests too, and denies before it: %s", Quote(l.ID), l.Describe(), c.exceptOverrides(l), l.exceptSettled(other), Quote(other.ID), other.Describe(), c.insteadOfUnreached(l, other))
+				c.note(l.Line, "rate", "%s (%s) never denies%s%s: %s (%s) counts its requests too, and denies before it: %s", Quote(l.ID), l.Describe(), c.exceptOverrides(l), l.exceptions(other), Quote(other.ID), other.Describe(), c.insteadOfUnreached(l, other))
 				break
 			}
 		}
@@ -54,8 +54,9 @@ func (c *compiler) exceptOverrides(l *Limit) string {
 	return ""
 }
 
-// exceptSettled returns words for the time without the store, or for a settlement of more than was reserved, which a window forgets when it ends, and other limits may not.
-func (l *Limit) exceptSettled(other *Limit) string {
+// exceptions returns words for the requests that l denies although other denies before: those without the store, or behind a settlement of
+// more than was reserved, which a window forgets when it ends and other limits may not.
+func (l *Limit) exceptions(other *Limit) string {
 	switch {
 	case l.failsCloser(other):
 		return " while the store answers"
