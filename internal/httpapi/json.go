@@ -253,10 +253,10 @@ func (o *operation) syntaxOf(err error, body []byte) error {
 		return errors.New("the body is not JSON: it ends too early; write for example " + o.example)
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
 		return fmt.Errorf("%s is there twice in one object", limit.Shorten(syntax.JSONPointer.LastToken()))
-	case errors.As(err, &syntax) && unquoted(body, syntax.ByteOffset) != "":
-		name := limit.Shorten(unquoted(body, syntax.ByteOffset))
-		return fmt.Errorf("the body is not JSON: the name %s has no double quotes: write \"%[1]s\", for example %s", name, o.example)
 	case errors.As(err, &syntax):
+		if name := limit.Shorten(unquoted(body, syntax.ByteOffset)); name != "" {
+			return fmt.Errorf("the body is not JSON: the name %s has no double quotes: write \"%[1]s\", for example %s", name, o.example)
+		}
 		return fmt.Errorf("the body is not JSON: %s at byte %d; write for example %s", limit.Shorten(strings.TrimPrefix(syntax.Err.Error(), "jsontext: ")), syntax.ByteOffset, o.example)
 	}
 	return err
