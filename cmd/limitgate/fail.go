@@ -62,9 +62,10 @@ func (env *environment) withFlag(err error) string {
 		return strings.Replace(text, plain, "there is no folder "+config.Quote(folder)+" for "+config.Quote(missing.Path), 1)
 	}
 	switch {
-	case name == "" && env.variableOf(missing.Path) != "":
-		return text + ", by " + env.variableOf(missing.Path) + " of the environment"
 	case name == "":
+		if variable := env.variableOf(missing.Path); variable != "" {
+			text += ", by " + variable + " of the environment"
+		}
 		return text
 	case near:
 		return strings.Replace(text, plain, strings.Replace(plain, "; did you mean", " for "+name+"; did you mean", 1), 1)

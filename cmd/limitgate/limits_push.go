@@ -82,14 +82,10 @@ func (t *tableArgs) otherItem() string { return otherKey(slices.Collect(maps.Val
 
 // otherKey does the same for the items of a table.
 func otherKey(items []table.Item) string {
-	var keys []string
-	for i := range items {
-		keys = append(keys, items[i].Key)
-	}
-	if len(keys) == 0 || slices.ContainsFunc(keys, table.IsKey) {
+	if len(items) == 0 || hasLimits(items) {
 		return ""
 	}
-	return slices.Min(keys)
+	return slices.MinFunc(items, func(a, b table.Item) int { return strings.Compare(a.Key, b.Key) }).Key
 }
 
 // apply shows changes, asks for confirmation unless o.yes is set, and writes them.
