@@ -11,21 +11,24 @@ import (
 
 var spreadDenial = regexp.MustCompile(`^denied by exports: 0 of 5 left, retry after (\S+), (\S+) of it to spread callers \(source store\)\n$`)
 
+// checkFive checks five units by limitgate check, and returns its output.
+func checkFive(t *testing.T, p *proxy) string {
+	t.Helper()
+	out, errs, _ := run(t, nil, "check", "--addr", p.addr, "acme", "-", "-", "5")
+	if errs != "" {
+		t.Error(errs)
+	}
+	return out
+}
+
 // TestCheckNamesSpread: limitgate check says which part of a wait keeps callers from coming back together, and
 // nothing of that where waits are not spread.
 func TestCheckNamesSpread(t *testing.T) {
 	limits := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: exports, by: [tenant], rate: 5/h}]}}")
 	for _, jitter := range []string{"30s", "0s"} {
 		p := serve(t, limits, "--retry-jitter", jitter)
-		deny := func() string {
-			out, errs, _ := run(t, nil, "check", "--addr", p.addr, "acme", "-", "-", "5")
-			if errs != "" {
-				t.Error(errs)
-			}
-			return out
-		}
-		deny()
-		out := deny()
+		checkFive(t, p)
+		out := checkFive(t, p)
 		named := spreadDenial.FindStringSubmatch(out)
 		if (named != nil) != (jitter != "0s") {
 			t.Fatalf("--retry-jitter %s: %s", jitter, out)
@@ -48,19 +51,12 @@ func TestCheckNamesNoSpreadWithoutStore(t *testing.T) {
 	store := redistest.Start(t)
 	limits := writeLimits(t, "{version: 1, default_plan: p, plans: {p: [{id: exports, by: [tenant], rate: 5/h, on_error: closed}]}}")
 	p := serve(t, limits, "--redis", store.Addr, "--retry-jitter", "30s")
-	check := func() string {
-		out, errs, _ := run(t, nil, "check", "--addr", p.addr, "acme", "-", "-", "5")
-		if errs != "" {
-			t.Error(errs)
-		}
-		return out
-	}
-	check()
-	if out := check(); !spreadDenial.MatchString(out) {
+	checkFive(t, p)
+	if out := checkFive(t, p); !spreadDenial.MatchString(out) {
 		t.Fatalf("with the store: %s", out)
 	}
 	store.CLI(t, "CLIENT", "PAUSE", "5000", "ALL")
-	if out := check(); !strings.HasPrefix(out, "denied by exports: 0 of 5 left, retry after ") || !strings.HasSuffix(out, "(source cache)\n") || strings.Contains(out, "spread") {
+	if out := checkFive(t, p); !strings.HasPrefix(out, "denied by exports: 0 of 5 left, retry after ") || !strings.HasSuffix(out, "(source cache)\n") || strings.Contains(out, "spread") {
 		t.Errorf("without the store: %s", out)
 	}
 }
